@@ -1,0 +1,3 @@
+module ggufreap
+
+go 1.26
