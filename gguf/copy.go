@@ -1,0 +1,69 @@
+package gguf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// A Listener is asked for each tensor, by its index in the shard, who else should see
+// its data as it is written; nil for nobody. What it returns gets exactly the bytes of
+// that tensor, in order, without padding.
+type Listener func(view int) io.Writer
+
+// Write copies the shard from its sources to w in one pass, front to back: each byte is
+// read once, through buf, which bounds the memory used. It stops when ctx is done.
+func (s *ShardLayout) Write(ctx context.Context, w io.Writer, buf []byte, listen Listener) error {
+	out, err := NewWriter(w, s)
+	if err != nil {
+		return err
+	}
+	for i, v := range s.Views {
+		if err := out.Next(); err != nil {
+			return err
+		}
+		var sink io.Writer = out
+		if listen != nil {
+			if other := listen(i); other != nil {
+				sink = io.MultiWriter(out, other)
+			}
+		}
+		if err := v.copy(ctx, sink, buf); err != nil {
+			return err
+		}
+	}
+	return out.Close()
+}
+
+// copy reads the view's extents in order and writes them to w.
+func (v View) copy(ctx context.Context, w io.Writer, buf []byte) error {
+	for _, e := range v.Extents {
+		for done := int64(0); done < e.Length; {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			part := buf[:min(int64(len(buf)), e.Length-done)]
+			if err := readFull(e.Source, part, e.Offset+done); err != nil {
+				return fmt.Errorf("tensor %q: reading %d bytes at byte %d of its source: %w", v.Name, len(part), e.Offset+done, err)
+			}
+			if _, err := w.Write(part); err != nil {
+				return fmt.Errorf("tensor %q: %w", v.Name, err)
+			}
+			done += int64(len(part))
+		}
+	}
+	return nil
+}
+
+// readFull fills p or errs; a source that ends early is an error, never zero bytes.
+func readFull(r io.ReaderAt, p []byte, off int64) error {
+	n, err := r.ReadAt(p, off)
+	if n == len(p) {
+		return nil
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w after %d bytes", io.ErrUnexpectedEOF, n)
+	}
+	return err
+}

@@ -1,0 +1,77 @@
+package gguf
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+)
+
+const (
+	magic       = "GGUF"
+	fixedHeader = 24 // magic, version, two counts
+	lfsPointer  = "version https://git-lfs.github.com/spec/"
+)
+
+// foreign lists beginnings of files that people take for GGUF models.
+var foreign = []struct{ prefix, kind string }{
+	{"PK\x03\x04", "a zip archive (PyTorch checkpoints and .npz files are)"},
+	{"\x1f\x8b", "gzip data"},
+	{"\x28\xb5\x2f\xfd", "zstd data"},
+	{"tjgg", "a GGJT model, the format before GGUF"},
+	{"lmgg", "a GGML model, the format before GGUF"},
+	{"fmgg", "a GGMF model, the format before GGUF"},
+	{"FUGG", "GGUF with its magic written backwards"},
+}
+
+// diagnose says in one line why a file cannot be GGUF at all, or "".
+func diagnose(r io.ReaderAt, size int64) string {
+	if size == 0 {
+		return "the file is empty"
+	}
+	head := make([]byte, min(size, 512))
+	if n, err := r.ReadAt(head, 0); n < len(head) {
+		return fmt.Sprintf("reading the first %d bytes: %v", len(head), err)
+	}
+	if bytes.HasPrefix(head, []byte(magic[:min(len(head), 4)])) {
+		if size < fixedHeader {
+			return fmt.Sprintf("the file is truncated: a GGUF header takes %d bytes, %d more are needed", fixedHeader, fixedHeader-size)
+		}
+		return ""
+	}
+	return foreignKind(head)
+}
+
+func foreignKind(head []byte) string {
+	text := strings.ToLower(strings.TrimLeft(string(head), " \t\r\n\ufeff"))
+	switch {
+	case strings.HasPrefix(string(head), lfsPointer):
+		return pointerKind(string(head))
+	case strings.HasPrefix(text, "<!doctype") || strings.HasPrefix(text, "<html"):
+		return "an HTML page, not a model: a web server answered the download with a page"
+	case len(bytes.Trim(head, "\x00")) == 0:
+		return "the file begins with zero bytes: space was set aside for a download that did not arrive"
+	case len(head) > 9 && head[8] == '{' && bytes.Count(head[2:8], []byte{0}) >= 4:
+		return "a safetensors file, not GGUF"
+	}
+	for _, f := range foreign {
+		if strings.HasPrefix(string(head), f.prefix) {
+			return f.kind + ", not GGUF"
+		}
+	}
+	return fmt.Sprintf("not a GGUF file: it begins with %q, want %q", head[:min(len(head), 4)], magic)
+}
+
+// pointerKind reports what a Git LFS pointer stands for.
+func pointerKind(text string) string {
+	size, oid := "of unknown size", "unknown"
+	for line := range strings.Lines(text) {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "size "); ok {
+			size = "of " + printable(v) + " bytes"
+		}
+		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "oid "); ok {
+			oid = printable(v)
+		}
+	}
+	return fmt.Sprintf("a Git LFS pointer, not the model: it stands for a file %s with oid %s", size, oid)
+}

@@ -1,0 +1,49 @@
+package gguf
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// shardPattern is the name of a shard: at least five digits, at the end of the base
+// name only, so that "best-of-breed.gguf" and "m-1-of-2.gguf" are no shards.
+var shardPattern = regexp.MustCompile(`^(.*)-(\d{5,6})-of-(\d{5,6})\.gguf$`)
+
+// A shardName is what a file name says about a split: shard No, from 1, of Count.
+type shardName struct {
+	stem      string
+	no, count int
+}
+
+// parseShardName reads the base name of path. It reports false for a name that is not
+// one of a split's, as shard 3 of 2.
+func parseShardName(path string) (shardName, bool) {
+	m := shardPattern.FindStringSubmatch(filepath.Base(path))
+	if m == nil {
+		return shardName{}, false
+	}
+	no, _ := strconv.Atoi(m[2])
+	count, _ := strconv.Atoi(m[3])
+	n := shardName{stem: m[1], no: no, count: count}
+	return n, no >= 1 && no <= count && count <= maxSplitShards
+}
+
+// ShardName returns the file name of shard i, from 0, of n: "STEM-00001-of-00014.gguf",
+// or "STEM.gguf" when the model is one file.
+func ShardName(stem string, i, n int) string {
+	if n == 1 {
+		return stem + ".gguf"
+	}
+	return fmt.Sprintf("%s-%05d-of-%05d.gguf", stem, i+1, n)
+}
+
+// Stem returns the base name of path without a shard's number and without ".gguf".
+func Stem(path string) string {
+	if n, ok := parseShardName(path); ok {
+		return n.stem
+	}
+	return strings.TrimSuffix(filepath.Base(path), ".gguf")
+}

@@ -1,0 +1,193 @@
+package gguf
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+)
+
+// maxOpenFiles bounds the descriptors that one model holds, so that a model of a
+// thousand shards opens under small limits.
+const maxOpenFiles = 16
+
+// A sourceFile is a regular file opened for reading when bytes are wanted. Its size,
+// time and identity are those of the first look; a file that was replaced or written
+// to since then is an error, not other bytes.
+type sourceFile struct {
+	path string
+	info fs.FileInfo
+	pool *filePool
+
+	// guarded by pool.mu
+	file *os.File
+	uses int
+	used uint64 // pool tick of the last use
+}
+
+// A filePool keeps the files of one model open, at most maxOpenFiles of them.
+type filePool struct {
+	mu     sync.Mutex
+	idle   sync.Cond
+	open   map[*sourceFile]struct{}
+	tick   uint64
+	closed bool
+}
+
+func newFilePool() *filePool {
+	p := &filePool{open: map[*sourceFile]struct{}{}}
+	p.idle.L = &p.mu
+	return p
+}
+
+// source looks at a file without opening it. Links are followed; what is not a
+// regular file is refused, since reading a device or a pipe may never end.
+func (p *filePool) source(path string) (*sourceFile, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: is %s, want a regular file", printable(path), kindOf(info.Mode()))
+	}
+	return &sourceFile{path: path, info: info, pool: p}, nil
+}
+
+func kindOf(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a folder"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "a special file"
+}
+
+// ReadAt reads bytes as [io.ReaderAt]; many goroutines may call it at once.
+func (s *sourceFile) ReadAt(p []byte, off int64) (int, error) {
+	f, err := s.acquire()
+	if err != nil {
+		return 0, err
+	}
+	defer s.release()
+	n, err := f.ReadAt(p, off)
+	if err == io.EOF && off+int64(n) < s.info.Size() {
+		return n, fmt.Errorf("%s: ends at byte %d of %d: it was cut while being read", printable(s.path), off+int64(n), s.info.Size())
+	}
+	return n, err
+}
+
+func (s *sourceFile) acquire() (*os.File, error) {
+	p := s.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for s.file == nil && len(p.open) >= maxOpenFiles && !p.closed {
+		if !p.evict() {
+			p.idle.Wait()
+		}
+	}
+	if p.closed {
+		return nil, fs.ErrClosed
+	}
+	if s.file == nil {
+		f, err := s.openSame()
+		if err != nil {
+			return nil, err
+		}
+		s.file = f
+		p.open[s] = struct{}{}
+	}
+	p.tick++
+	s.used = p.tick
+	s.uses++
+	return s.file, nil
+}
+
+func (s *sourceFile) release() {
+	s.pool.mu.Lock()
+	defer s.pool.mu.Unlock()
+	s.uses--
+	if s.uses == 0 {
+		s.pool.idle.Signal()
+	}
+}
+
+// evict closes the file that was idle longest; it reports false when all are in use.
+func (p *filePool) evict() bool {
+	var oldest *sourceFile
+	for s := range p.open {
+		if s.uses == 0 && (oldest == nil || s.used < oldest.used) {
+			oldest = s
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	oldest.file.Close()
+	oldest.file = nil
+	delete(p.open, oldest)
+	return true
+}
+
+// openSame opens the file and refuses one that is not what was looked at.
+func (s *sourceFile) openSame() (*os.File, error) {
+	f, err := os.Open(s.path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		err = s.same(info)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// same compares a later look at the file with the first one.
+func (s *sourceFile) same(info fs.FileInfo) error {
+	switch {
+	case !os.SameFile(s.info, info):
+		return fmt.Errorf("%s: was replaced by another file while in use", printable(s.path))
+	case info.Size() != s.info.Size():
+		return fmt.Errorf("%s: changed while in use: %d bytes, was %d", printable(s.path), info.Size(), s.info.Size())
+	case !info.ModTime().Equal(s.info.ModTime()):
+		return fmt.Errorf("%s: was written to while in use: changed %s, was %s", printable(s.path),
+			info.ModTime().UTC().Format(time.RFC3339Nano), s.info.ModTime().UTC().Format(time.RFC3339Nano))
+	}
+	return nil
+}
+
+// unchanged looks at the file again.
+func (s *sourceFile) unchanged() error {
+	info, err := os.Stat(s.path)
+	if err != nil {
+		return err
+	}
+	return s.same(info)
+}
+
+// close closes every file; reads that follow are errors.
+func (p *filePool) close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	p.idle.Broadcast()
+	var first error
+	for s := range p.open {
+		if err := s.file.Close(); err != nil && first == nil {
+			first = err
+		}
+		s.file = nil
+	}
+	clear(p.open)
+	return first
+}

@@ -1,0 +1,124 @@
+package gguf
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"math/bits"
+)
+
+// maxDims is the number of dims that ggml tensors can have.
+const maxDims = 4
+
+// A Tensor is one named array of a file. Its data is not read until asked for.
+type Tensor struct {
+	Name   string
+	Type   Type
+	Shape  []uint64 // as stored, innermost dim first; none for a scalar
+	Offset int64    // of the data, from the start of the file's data section
+	// Size is the bytes of data without padding. When Opaque is set it is the
+	// distance to the next tensor or to the end of the file, padding included.
+	Size int64
+	// Opaque says that the type's block size is not known, or that a row is not a
+	// whole number of blocks, so that only the span can be told.
+	Opaque bool
+
+	file  *File
+	shard int
+}
+
+// File returns the file that holds the tensor.
+func (t *Tensor) File() *File { return t.file }
+
+// Shard returns the index of the file within its model, from 0.
+func (t *Tensor) Shard() int { return t.shard }
+
+// Elements returns the product of the dims: 1 for a scalar.
+func (t *Tensor) Elements() uint64 {
+	n, _ := elements(t.Shape)
+	return n
+}
+
+// DataOffset returns the position of the data in the file.
+func (t *Tensor) DataOffset() int64 { return t.file.DataOffset + t.Offset }
+
+// Reader returns a fresh reader of the data bytes.
+func (t *Tensor) Reader() *io.SectionReader {
+	return io.NewSectionReader(t.file.r, t.DataOffset(), t.Size)
+}
+
+// View returns the view that copies the whole tensor.
+func (t *Tensor) View() View {
+	v := View{Name: t.Name, Type: t.Type, Shape: t.Shape}
+	if t.Size > 0 {
+		v.Extents = []Extent{{Source: t.file.r, Offset: t.DataOffset(), Length: t.Size}}
+	}
+	return v
+}
+
+// where names the tensor in messages.
+func (t *Tensor) where() string {
+	return fmt.Sprintf("%s: tensor %q", printable(t.file.Name), t.Name)
+}
+
+// elements multiplies dims; it reports false beyond what a signed 64-bit count holds.
+func elements(shape []uint64) (uint64, bool) {
+	n := uint64(1)
+	for _, d := range shape {
+		hi, lo := bits.Mul64(n, d)
+		if hi != 0 || lo > math.MaxInt64 {
+			return 0, false
+		}
+		n = lo
+	}
+	return n, true
+}
+
+// A shapeFault says why no size can be computed from a type and a shape.
+type shapeFault int
+
+const (
+	shapeFine shapeFault = iota
+	shapeTooLarge
+	shapeUnknownType
+	shapePartialBlock
+)
+
+// dataSize computes the bytes of a tensor: whole blocks along each row.
+func dataSize(info TypeInfo, known bool, shape []uint64) (int64, shapeFault) {
+	n, ok := elements(shape)
+	if !ok {
+		return 0, shapeTooLarge
+	}
+	if !known {
+		return 0, shapeUnknownType
+	}
+	row := uint64(1)
+	if len(shape) > 0 {
+		row = shape[0]
+	}
+	if row%uint64(info.Elements) != 0 {
+		return 0, shapePartialBlock
+	}
+	hi, size := bits.Mul64(n/uint64(info.Elements), uint64(info.Bytes))
+	if hi != 0 || size > math.MaxInt64 {
+		return 0, shapeTooLarge
+	}
+	return int64(size), shapeFine
+}
+
+// TypeSize returns the bytes of a tensor of type t and the given shape, innermost dim
+// first. It errs for an unknown type, a row that is not whole blocks, and overflow.
+func TypeSize(t Type, shape []uint64) (int64, error) {
+	info, known := t.Info()
+	size, fault := dataSize(info, known, shape)
+	switch fault {
+	case shapeTooLarge:
+		return 0, fmt.Errorf("shape %v: more bytes than a signed 64-bit size holds", shape)
+	case shapeUnknownType:
+		return 0, fmt.Errorf("type %s: block size is not known", t)
+	case shapePartialBlock:
+		return 0, fmt.Errorf("type %s: row of %d elements is not a whole number of blocks of %d", t, shape[0], info.Elements)
+	}
+	return size, nil
+}

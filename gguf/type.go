@@ -1,0 +1,155 @@
+package gguf
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Type is a ggml tensor type id as stored in a file. An id that this package does
+// not know is carried as it is.
+type Type uint32
+
+// The ggml type ids in use. Ids 4, 5, 31 to 33 and 36 to 38 belonged to types that
+// were removed; some forks gave them other meanings, so they count as unknown.
+const (
+	F32     Type = 0
+	F16     Type = 1
+	Q4_0    Type = 2
+	Q4_1    Type = 3
+	Q5_0    Type = 6
+	Q5_1    Type = 7
+	Q8_0    Type = 8
+	Q8_1    Type = 9
+	Q2_K    Type = 10
+	Q3_K    Type = 11
+	Q4_K    Type = 12
+	Q5_K    Type = 13
+	Q6_K    Type = 14
+	Q8_K    Type = 15
+	IQ2_XXS Type = 16
+	IQ2_XS  Type = 17
+	IQ3_XXS Type = 18
+	IQ1_S   Type = 19
+	IQ4_NL  Type = 20
+	IQ3_S   Type = 21
+	IQ2_S   Type = 22
+	IQ4_XS  Type = 23
+	I8      Type = 24
+	I16     Type = 25
+	I32     Type = 26
+	I64     Type = 27
+	F64     Type = 28
+	IQ1_M   Type = 29
+	BF16    Type = 30
+	TQ1_0   Type = 34
+	TQ2_0   Type = 35
+	MXFP4   Type = 39
+	NVFP4   Type = 40
+	Q1_0    Type = 41
+	Q2_0    Type = 42
+)
+
+// TypeInfo is the storage of a ggml type: every Elements consecutive elements of a
+// row take Bytes bytes.
+type TypeInfo struct {
+	Name     string
+	Elements int64
+	Bytes    int64
+}
+
+// Block sizes as in ggml's ggml-common.h, where each block struct is asserted to
+// have exactly this size.
+var typeTable = map[Type]TypeInfo{
+	F32:     {"F32", 1, 4},
+	F16:     {"F16", 1, 2},
+	Q4_0:    {"Q4_0", 32, 18},
+	Q4_1:    {"Q4_1", 32, 20},
+	Q5_0:    {"Q5_0", 32, 22},
+	Q5_1:    {"Q5_1", 32, 24},
+	Q8_0:    {"Q8_0", 32, 34},
+	Q8_1:    {"Q8_1", 32, 36},
+	Q2_K:    {"Q2_K", 256, 84},
+	Q3_K:    {"Q3_K", 256, 110},
+	Q4_K:    {"Q4_K", 256, 144},
+	Q5_K:    {"Q5_K", 256, 176},
+	Q6_K:    {"Q6_K", 256, 210},
+	Q8_K:    {"Q8_K", 256, 292},
+	IQ2_XXS: {"IQ2_XXS", 256, 66},
+	IQ2_XS:  {"IQ2_XS", 256, 74},
+	IQ3_XXS: {"IQ3_XXS", 256, 98},
+	IQ1_S:   {"IQ1_S", 256, 50},
+	IQ4_NL:  {"IQ4_NL", 32, 18},
+	IQ3_S:   {"IQ3_S", 256, 110},
+	IQ2_S:   {"IQ2_S", 256, 82},
+	IQ4_XS:  {"IQ4_XS", 256, 136},
+	I8:      {"I8", 1, 1},
+	I16:     {"I16", 1, 2},
+	I32:     {"I32", 1, 4},
+	I64:     {"I64", 1, 8},
+	F64:     {"F64", 1, 8},
+	IQ1_M:   {"IQ1_M", 256, 56},
+	BF16:    {"BF16", 1, 2},
+	TQ1_0:   {"TQ1_0", 256, 54},
+	TQ2_0:   {"TQ2_0", 256, 66},
+	MXFP4:   {"MXFP4", 32, 17},
+	NVFP4:   {"NVFP4", 64, 36},
+	Q1_0:    {"Q1_0", 128, 18},
+	Q2_0:    {"Q2_0", 64, 18},
+}
+
+// ambiguousTypes says what is known of ids that have no single meaning.
+var ambiguousTypes = map[Type]string{
+	4:  "Q4_2, removed from ggml",
+	5:  "Q4_3, removed from ggml",
+	31: "Q4_0_4_4, removed from ggml",
+	32: "Q4_0_4_8, removed from ggml",
+	33: "Q4_0_8_8, removed from ggml",
+	36: "IQ4_NL_4_4, removed from ggml; a ternary type in some forks",
+	37: "IQ4_NL_4_8, removed from ggml; other types in some forks",
+	38: "IQ4_NL_8_8, removed from ggml; other types in some forks",
+	43: "IQ1_XS in one fork, 46 bytes per 256",
+	44: "IQ1_XXS in one fork, 42 bytes per 256",
+	45: "IQ1_XXXS in one fork, 38 bytes per 256",
+	64: "IQ1_XS in one fork, 46 bytes per 256",
+	65: "IQ1_XXS in one fork, 42 bytes per 256",
+	66: "IQ1_XXXS in one fork, 38 bytes per 256",
+}
+
+// Info returns the storage of t and whether the type is known.
+func (t Type) Info() (TypeInfo, bool) {
+	info, ok := typeTable[t]
+	return info, ok
+}
+
+// String spells a known type as ggml does, in upper case, and any other id as
+// "unknown(ID)".
+func (t Type) String() string {
+	if info, ok := typeTable[t]; ok {
+		return info.Name
+	}
+	return fmt.Sprintf("unknown(%d)", uint32(t))
+}
+
+// Hint says what is known of an id that has no single meaning, or "".
+func (t Type) Hint() string { return ambiguousTypes[t] }
+
+// ParseType reads what [Type.String] prints; the letter case of a name does not matter.
+func ParseType(s string) (Type, error) {
+	for t, info := range typeTable {
+		if strings.EqualFold(info.Name, s) {
+			return t, nil
+		}
+	}
+	if id, ok := strings.CutPrefix(s, "unknown("); ok {
+		if n, err := strconv.ParseUint(strings.TrimSuffix(id, ")"), 10, 32); err == nil && strings.HasSuffix(id, ")") {
+			return Type(n), nil
+		}
+	}
+	return 0, fmt.Errorf("%q is not a ggml type", s)
+}
+
+// Types lists the known types in order of their ids.
+func Types() []Type { return slices.Sorted(maps.Keys(typeTable)) }
