@@ -1,0 +1,23 @@
+.PHONY: build test lint fmt bench fuzz engine clean
+
+build:
+	CGO_ENABLED=0 go build -o bin/ggufreap ./cmd/ggufreap
+
+# All tests. The engine tests run models in llama.cpp, which "engine" installs once.
+test: engine
+	go test ./...
+
+lint:
+	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
+	go vet ./...
+	go tool staticcheck ./...
+
+fmt:
+	gofmt -w .
+
+# The llama.cpp CPU libraries for the engine tests, in .engine.
+engine:
+	@sh .ci/engine
+
+clean:
+	rm -rf bin .engine ggufreap-demo

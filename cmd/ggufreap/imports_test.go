@@ -1,0 +1,40 @@
+package main
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestImports holds every package to what it may know. A package may depend on the
+// standard library and on import paths with one of its prefixes, at any distance.
+func TestImports(t *testing.T) {
+	hash := []string{"github.com/zeebo/blake3", "github.com/klauspost/", "github.com/cespare/xxhash/v2", "golang.org/x/sync/"}
+	for pkg, allowed := range map[string][]string{
+		"ggufreap/gguf":     {"ggufreap/gguf"},
+		"ggufreap/reap":     {"ggufreap/gguf", "ggufreap/reap"},
+		"ggufreap/manifest": append(hash, "ggufreap/gguf", "ggufreap/manifest"),
+	} {
+		for _, dep := range dependencies(t, pkg) {
+			if !slices.ContainsFunc(allowed, func(p string) bool { return dep == p || strings.HasPrefix(dep, strings.TrimSuffix(p, "/")+"/") }) {
+				t.Errorf("%s depends on %s", pkg, dep)
+			}
+		}
+	}
+	for _, dep := range dependencies(t, "ggufreap/cmd/ggufreap") {
+		if strings.HasPrefix(dep, "github.com/ebitengine/purego") || dep == "ggufreap/reap/llama" {
+			t.Errorf("the command depends on %s: it must run where libffi is missing", dep)
+		}
+	}
+}
+
+// dependencies lists the packages outside the standard library that pkg needs.
+func dependencies(t *testing.T, pkg string) []string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", pkg).Output()
+	if err != nil {
+		t.Fatalf("go list -deps %s: %v", pkg, err)
+	}
+	return strings.Fields(string(out))
+}
