@@ -1,0 +1,79 @@
+package llama
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+	yzma "github.com/hybridgroup/yzma/pkg/llama"
+)
+
+// logLines bounds how many of the library's last lines an error quotes.
+const logLines = 20
+
+// lastLog holds the library's latest warnings and errors. Nothing is printed.
+var lastLog logTail
+
+type logTail struct {
+	mu    sync.Mutex
+	lines []string
+	keep  bool // whether the last line was kept, for the pieces that continue it
+}
+
+// captureLog sends everything that the library logs to lastLog.
+func captureLog() {
+	yzma.LogSet(purego.NewCallback(func(level int32, text *byte, _ uintptr) uintptr {
+		lastLog.add(yzma.LogLevel(level), cString(text))
+		return 0
+	}))
+}
+
+func (l *logTail) add(level yzma.LogLevel, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if level != yzma.LogLevelContinue {
+		l.keep = level >= yzma.LogLevelWarn
+		if l.keep {
+			l.lines = append(l.lines, "")
+		}
+	}
+	if !l.keep {
+		return
+	}
+	l.lines[len(l.lines)-1] += text
+	if len(l.lines) > logLines {
+		l.lines = l.lines[len(l.lines)-logLines:]
+	}
+}
+
+func (l *logTail) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines, l.keep = nil, false
+}
+
+// annotate adds the library's own words to an error about what it was asked to do.
+func (l *logTail) annotate(format string, args ...any) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	msg := fmt.Sprintf(format, args...)
+	for _, line := range l.lines {
+		if line = strings.TrimSpace(line); line != "" {
+			msg += "\n\t" + line
+		}
+	}
+	return fmt.Errorf("%s", msg)
+}
+
+func cString(p *byte) string {
+	if p == nil {
+		return ""
+	}
+	n := 0
+	for *(*byte)(unsafe.Add(unsafe.Pointer(p), n)) != 0 {
+		n++
+	}
+	return string(unsafe.Slice(p, n))
+}

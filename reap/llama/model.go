@@ -1,0 +1,138 @@
+package llama
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+
+	yzma "github.com/hybridgroup/yzma/pkg/llama"
+)
+
+// Options say how a model runs. The zero value is one thread.
+type Options struct {
+	Threads int // threads for a computation, 1 when zero
+}
+
+// Model is a model in memory. Close it.
+type Model struct {
+	path    string
+	threads int32
+	vocab   int
+
+	mu     sync.Mutex // one computation at a time
+	handle yzma.Model // 0 after Close
+}
+
+// loading keeps the library's log lines of one load apart from another's.
+var loading sync.Mutex
+
+// Open loads a GGUF file; of a split model, its first shard. The error holds llama.cpp's own
+// words when it refuses the file.
+func (e *Engine) Open(path string, o Options) (*Model, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, err
+	}
+	loading.Lock()
+	defer loading.Unlock()
+	lastLog.reset()
+
+	params := yzma.ModelDefaultParams()
+	params.NGpuLayers = 0
+	params.UseExtraBufts = 0 // repacked weights would take other kernels
+	params.LoadMode = yzma.LoadModeMmap
+	params.LazyMode = yzma.LazyModeOff
+	handle, err := yzma.ModelLoadFromFile(path, params)
+	if err != nil {
+		return nil, lastLog.annotate("%s: llama.cpp cannot load the model", path)
+	}
+	return &Model{
+		path:    path,
+		threads: int32(max(o.Threads, 1)),
+		vocab:   int(yzma.VocabNTokens(yzma.ModelGetVocab(handle))),
+		handle:  handle,
+	}, nil
+}
+
+// Close frees the model. A second call does nothing.
+func (m *Model) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.handle == 0 {
+		return nil
+	}
+	err := yzma.ModelFree(m.handle)
+	m.handle = 0
+	return err
+}
+
+// Vocab returns the number of tokens in the vocabulary: token ids are 0 to Vocab()-1.
+func (m *Model) Vocab() int { return m.vocab }
+
+// Logits computes a fresh sequence of token ids and returns the logits of every position:
+// len(tokens) rows of Vocab() numbers.
+func (m *Model) Logits(tokens []int) ([][]float32, error) {
+	if len(tokens) == 0 {
+		return nil, fmt.Errorf("%s: no tokens to compute", m.path)
+	}
+	for i, id := range tokens {
+		if id < 0 || id >= m.vocab {
+			return nil, fmt.Errorf("%s: token %d of the input is %d, the vocabulary has %d", m.path, i, id, m.vocab)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.handle == 0 {
+		return nil, errors.New(m.path + ": model is closed")
+	}
+	ctx, err := m.context(len(tokens))
+	if err != nil {
+		return nil, err
+	}
+	defer yzma.Free(ctx)
+	return m.decode(ctx, tokens)
+}
+
+// context makes a fresh state that takes n tokens in one batch.
+func (m *Model) context(n int) (yzma.Context, error) {
+	params := yzma.ContextDefaultParams()
+	params.NCtx = uint32(n)
+	params.NBatch = uint32(n)
+	params.NUbatch = uint32(n)
+	params.NSeqMax = 1
+	params.NThreads = m.threads
+	params.NThreadsBatch = m.threads
+	params.FlashAttentionType = yzma.FlashAttentionTypeDisabled
+	params.TypeK = yzma.GGMLTypeF32
+	params.TypeV = yzma.GGMLTypeF32
+	params.Embeddings = 0
+	params.NoPerf = 1
+	ctx, err := yzma.InitFromModel(m.handle, params)
+	if err != nil {
+		return 0, lastLog.annotate("%s: llama.cpp cannot run the model", m.path)
+	}
+	return ctx, nil
+}
+
+func (m *Model) decode(ctx yzma.Context, tokens []int) ([][]float32, error) {
+	batch := yzma.BatchInit(int32(len(tokens)), 0, 1)
+	defer yzma.BatchFree(batch)
+	for i, id := range tokens {
+		if err := batch.Add(yzma.Token(id), yzma.Pos(i), []yzma.SeqId{0}, true); err != nil {
+			return nil, fmt.Errorf("%s: %w", m.path, err)
+		}
+	}
+	if status, err := yzma.Decode(ctx, batch); err != nil || status != 0 {
+		return nil, lastLog.annotate("%s: llama.cpp cannot compute %d tokens (status %d)", m.path, len(tokens), status)
+	}
+	logits := make([][]float32, len(tokens))
+	for i := range logits {
+		row, err := yzma.GetLogitsIth(ctx, int32(i), m.vocab)
+		if err != nil || len(row) != m.vocab {
+			return nil, fmt.Errorf("%s: no logits at position %d", m.path, i)
+		}
+		logits[i] = slices.Clone(row) // the library's memory goes with the context
+	}
+	return logits, nil
+}
