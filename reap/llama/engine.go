@@ -48,16 +48,16 @@ func Load(dir string) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	engineMu.Lock()
-	defer engineMu.Unlock()
-	if engine != nil {
-		if engine.dir != dir {
-			return nil, fmt.Errorf("llama.cpp is already loaded from %q, cannot load %q too", engine.dir, dir)
-		}
-		return engine, nil
-	}
 	if err := find(dir); err != nil {
 		return nil, err
+	}
+	engineMu.Lock()
+	defer engineMu.Unlock()
+	if engine != nil && engine.dir != dir {
+		return nil, fmt.Errorf("llama.cpp is already loaded from %q, cannot load %q too", engine.dir, dir)
+	}
+	if engine != nil {
+		return engine, nil
 	}
 	if err := yzma.Load(dir); err != nil {
 		return nil, fmt.Errorf("loading llama.cpp from %q: %w", dir, err)
