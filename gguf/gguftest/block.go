@@ -42,8 +42,8 @@ func randomBytes(p []byte, w *words) {
 	}
 }
 
-// number draws a value. The conversions keep a compiler from fusing the product and the sum, which
-// would round differently on some processors.
+// number draws a value. The conversions keep a compiler from fusing the product and the
+// sum, which would round differently on some processors.
 func number(w *words, f Fill) float32 {
 	unit := float32(int64(w.next()>>39)-1<<24) * (1.0 / (1 << 24)) // 25 bits: exact, in [-1, 1)
 	return f.Mean + float32(unit*f.Spread)
@@ -79,8 +79,9 @@ func fillQ8_0(p []byte, w words, f Fill) {
 	clear(p)
 }
 
-// fillQ4_K: f16 d and dmin, twelve bytes of packed 6-bit scales sc and minima m, 256 nibbles q; the
-// value is d*sc*q - dmin*m. With dmin = 7.5*d random bits have a mean of zero.
+// fillQ4_K: f16 d and dmin, twelve bytes of packed 6-bit scales sc and minima m, 256
+// nibbles q; the value is d*sc*q - dmin*m. With dmin = 7.5*d random bits have a mean of
+// zero.
 func fillQ4_K(p []byte, w words, f Fill) {
 	e, ok := exponent(f.Spread, 63*15)
 	for ; len(p) >= 144 && ok; p = p[144:] {
@@ -92,9 +93,9 @@ func fillQ4_K(p []byte, w words, f Fill) {
 	clear(p)
 }
 
-// fillIQ1_S: f16 d, 32 low bytes of grid indices, eight u16 of high index bits, scale s of three
-// bits and sign of the shift; the value is d*(2s+1)*(grid ± 1/8) with grid in -1, 0, 1. Every
-// bit pattern is a valid one.
+// fillIQ1_S: f16 d, 32 low bytes of grid indices, eight u16 of high index bits, scale s of
+// three bits and sign of the shift; the value is d*(2s+1)*(grid ± 1/8) with grid in -1, 0,
+// 1. Every bit pattern is a valid one.
 func fillIQ1_S(p []byte, w words, f Fill) {
 	e, ok := exponent(f.Spread, 17)
 	for ; len(p) >= 50 && ok; p = p[50:] {
@@ -127,8 +128,8 @@ func fillNVFP4(p []byte, w words, f Fill) {
 	clear(p)
 }
 
-// exponent returns the power of two of a scale, so that scale times most is about spread. It
-// reports false for a spread of zero.
+// exponent returns the power of two of a scale, so that scale times most is about spread.
+// It reports false for a spread of zero.
 func exponent(spread float32, most float64) (int, bool) {
 	if spread <= 0 {
 		return 0, false

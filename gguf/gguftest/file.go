@@ -29,8 +29,8 @@ func (s Spec) Write(dir string, split gguf.Split) ([]string, error) {
 	})
 }
 
-// WriteSparse writes files with real headers whose data is a hole: zeros that take no room on
-// disk. Whole releases of real size fit on any machine this way.
+// WriteSparse writes files with real headers whose data is a hole: zeros that take no room
+// on disk. Whole releases of real size fit on any machine this way.
 func (s Spec) WriteSparse(dir string, split gguf.Split) ([]string, error) {
 	return s.create(dir, split, func(f *os.File, shard *gguf.ShardLayout) error {
 		if _, err := gguf.NewWriter(f, shard); err != nil {

@@ -9,9 +9,9 @@ import (
 )
 
 // Fill is the rule that a tensor's generated values follow: even between Mean-Spread and
-// Mean+Spread. Block types are even around zero up to about Spread, whatever the mean. Integer
-// types and types without a rule (see [Random]) get random bytes; the zero Fill means zeros
-// for all others.
+// Mean+Spread. Block types are even around zero up to about Spread, whatever the mean.
+// Integer types, and types whose blocks this package cannot make, get random bytes whatever
+// the rule. For all others the zero Fill means zeros.
 type Fill struct {
 	Mean, Spread float32
 	// Uneven scales each slab (the elements of one outermost index) by 1/2, 1 or 2, so that
@@ -19,15 +19,9 @@ type Fill struct {
 	Uneven bool
 }
 
-// Random reports whether values of type t are random bytes without regard to the fill. They need
-// not be numbers that an engine can use.
-func Random(t gguf.Type) bool {
-	_, ok := rules[t]
-	return !ok
-}
-
-// source generates the bytes of one tensor on demand. It is stateless: any number of readers may
-// share it, and a byte depends on nothing but its place, the seed and the tensor's name.
+// source generates the bytes of one tensor on demand. It is stateless: any number of
+// readers may share it, and a byte depends on nothing but its place, the seed and the
+// tensor's name.
 type source struct {
 	key   uint64
 	fill  Fill
@@ -105,8 +99,8 @@ func (s *source) scaled(slab int64) Fill {
 }
 
 // words is the SplitMix64 sequence (Steele, Lea, Flood: Fast splittable pseudorandom number
-// generators, 2014). Its n-th word is a function of the starting state plus n steps, so that
-// generation can begin at any block.
+// generators, 2014). Its n-th word is a function of the starting state plus n steps, so
+// that generation can begin at any block.
 type words struct{ state uint64 }
 
 const golden = 0x9e3779b97f4a7c15

@@ -72,8 +72,9 @@ func f16(p []byte) float64 {
 	return v
 }
 
-// decoders turn a block into its values by the formulas of ggml-quants.c. IQ1_S needs a table of 2048
-// grid points there; here its scale alone is looked at, as the greatest value it can give.
+// decoders turn a block into its values by the formulas of ggml-quants.c. IQ1_S needs a
+// table of 2048 grid points there; here its scale alone is looked at, as the greatest value
+// it can give.
 var decoders = map[gguf.Type]func(p []byte) []float64{
 	gguf.F32: func(p []byte) []float64 {
 		return []float64{float64(math.Float32frombits(binary.LittleEndian.Uint32(p)))}

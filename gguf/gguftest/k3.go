@@ -14,7 +14,7 @@ const K3Shards = 9
 type K3Options struct {
 	Name    string // "K3"
 	Seed    uint64 // 1
-	Layers  int    // 5: the first is dense, every fourth and the last have MLA, the others KDA
+	Layers  int    // 5: the first is dense, every fourth and the last have MLA, the others KDA; at least 2
 	Experts int    // 896
 	Used    int    // 16
 	Hidden  int    // 64
@@ -26,9 +26,10 @@ type K3Options struct {
 }
 
 // K3 describes a small model of the kimi-k3 architecture that llama.cpp loads and runs: 896
-// routed experts of which 16 are used, two shared experts, latent experts in a block type, KDA and
-// MLA layers, a selection bias, a small byte-level vocabulary, and metadata of every value type. Every expert
-// of every layer matters to its logits.
+// routed experts of which 16 are used, two shared experts, latent experts in a block type,
+// KDA and MLA layers, a selection bias, a small byte-level vocabulary, and metadata of
+// every value type. Router, selection bias and projections of every layer show in its
+// logits.
 func K3(o K3Options) Spec {
 	k := k3{
 		name: orElse(o.Name, "K3"), seed: orElse(o.Seed, 1),
@@ -45,11 +46,12 @@ func K3(o K3Options) Spec {
 	return spec
 }
 
-// K3Real describes a model with the dimensions of the real Kimi-K3: 93 layers, 896 experts, hidden
-// width 7168, latent width 3584, 2,573 tensors. The real expert width is 3072 with two shared experts; a
-// published variant has width 1536 with four shared experts of that width, so that the shared part
-// stays as it is. Embedding and output are F16, other matrices Q8_0, which with IQ1_S
-// experts of width 1536 makes the 330,160,710,016 bytes of data of that variant. Write it sparse.
+// K3Real describes a model with the dimensions of the real Kimi-K3: 93 layers, 896 experts,
+// hidden width 7168, latent width 3584, 2,573 tensors. The real expert width is 3072 with
+// two shared experts; a published variant has width 1536 with four shared experts of that
+// width, so that the shared part stays as it is. Its 330,160,710,016 bytes of data are
+// those of IQ1_S experts with F16 for embedding and output and Q8_0 for other matrices,
+// which is the mix here. Write it sparse.
 func K3Real(width int, experts gguf.Type) Spec {
 	k := k3{
 		name: "Kimi-K3", seed: 1,
@@ -257,8 +259,8 @@ func shape(dims ...int) []uint64 {
 	return s
 }
 
-// weight is a matrix, or a stack of them, that keeps the variance of what it multiplies: values are
-// even with a variance of one over the row length.
+// weight is a matrix, or a stack of them, that keeps the variance of what it multiplies:
+// values are even with a variance of one over the row length.
 func weight(name string, t gguf.Type, dims ...int) Tensor {
 	return Tensor{Name: name, Type: t, Shape: shape(dims...), Fill: Fill{Spread: float32(math.Sqrt(3 / float64(dims[0])))}}
 }

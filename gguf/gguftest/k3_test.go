@@ -40,7 +40,8 @@ func TestK3IsSound(t *testing.T) {
 	}
 }
 
-// A model on disk, one made as it is read and the bytes of a single file must be one and the same.
+// A model on disk, one made as it is read and the bytes of a single file must be one and
+// the same.
 func TestK3OnDiskAndInMemoryAgree(t *testing.T) {
 	spec := K3(K3Options{Experts: 24, Layers: 4})
 	for _, split := range []gguf.Split{{}, {Shards: K3Shards}} {
@@ -109,8 +110,8 @@ func TestK3SeedAndNameDecideTheBytes(t *testing.T) {
 	}
 }
 
-// Numbers published for a real nine-shard release with IQ1_S experts of width 1536, and what is left of it
-// when 568 of 896 experts stay.
+// Numbers published for a real nine-shard release with IQ1_S experts of width 1536, and
+// what is left of it when 568 of 896 experts stay.
 func TestK3RealSizes(t *testing.T) {
 	paths, err := K3Real(1536, gguf.IQ1_S).WriteSparse(t.TempDir(), gguf.Split{Shards: K3Shards})
 	if err != nil {

@@ -6,8 +6,9 @@ import (
 	"ggufreap/gguf"
 )
 
-// addOddValues adds values that llama.cpp does not look at and that copying gets wrong: every type
-// at an end of its range, arrays of them, what is empty, and bytes that are not UTF-8.
+// addOddValues adds values that llama.cpp does not look at and that copying gets wrong:
+// every type at an end of its range, arrays of them, what is empty, and bytes that are not
+// UTF-8.
 func addOddValues(md *gguf.Metadata) {
 	set := func(key string, v gguf.Value) { md.Set("fixture."+key, v) }
 	array := func(key string, items ...gguf.Value) { set(key, gguf.ArrayValue(items[0].Type(), items...)) }

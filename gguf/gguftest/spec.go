@@ -1,6 +1,6 @@
-// Package gguftest builds models for tests: in memory or on disk, as one file or as shards, from a
-// description and a seed. The same description makes the same bytes on every machine. Data is
-// generated as it is read, so that a model of any size needs no memory.
+// Package gguftest builds models for tests: in memory or on disk, as one file or as shards,
+// from a description and a seed. The same description makes the same bytes on every
+// machine. Data is generated as it is read, so that a model of any size needs no memory.
 package gguftest
 
 import (
@@ -25,8 +25,8 @@ type Tensor struct {
 	Type  gguf.Type
 	Shape []uint64 // innermost dim first
 	Fill  Fill
-	// Data, unless nil, is the tensor's bytes in place of generated ones. A type of unknown block
-	// size needs it.
+	// Data, unless nil, is the tensor's bytes in place of generated ones. A type of unknown
+	// block size needs it.
 	Data []byte
 }
 

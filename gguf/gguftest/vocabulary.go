@@ -9,8 +9,8 @@ import (
 // smallVocab is the size of the fixture's vocabulary.
 const smallVocab = 384
 
-// addVocabulary adds a small vocabulary in the form of Kimi's: byte-level BPE with a few merges, special
-// tokens, and unused ones up to smallVocab.
+// addVocabulary adds a small vocabulary in the form of Kimi's: byte-level BPE with a few
+// merges, special tokens, and unused ones up to smallVocab.
 func addVocabulary(md *gguf.Metadata) {
 	merges := []string{"t h", "th e", "Ġ the", "i n", "e r", "a n", "o n", "Ġ a", "e n", "o r", "a t", "Ġ t"}
 	const normal, control, unused = 1, 3, 5 // llama.cpp's token types
@@ -45,8 +45,8 @@ func addVocabulary(md *gguf.Metadata) {
 	md.Set("tokenizer.ggml.padding_token_id", gguf.Uint32Value(uint32(bos+3)))
 }
 
-// byteAlphabet returns the character that byte-level BPE writes for each byte: the byte itself
-// where it is a visible Latin-1 character, else the next character from U+0100 on.
+// byteAlphabet returns the character that byte-level BPE writes for each byte: the byte
+// itself where it is a visible Latin-1 character, else the next character from U+0100 on.
 func byteAlphabet() []rune {
 	alphabet := make([]rune, 256)
 	next := rune(256)

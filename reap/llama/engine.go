@@ -5,13 +5,14 @@
 // Importing the package needs libffi.so.8 on Linux (Debian: libffi8); without it the
 // program stops before main.
 //
-// Results are meant to be compared: one thread unless told otherwise, no flash attention, an F32
-// cache, no repacked weights, the whole input in one batch. Two models that llama.cpp computes with the
-// same operations on the same values then give the same bits. Bits differ between
-// processors, since llama.cpp picks its kernels by what the processor can do.
+// Results are meant to be compared: one thread unless told otherwise, no flash attention,
+// an F32 cache, no repacked weights, the whole input in one batch. Two models that
+// llama.cpp computes with the same operations on the same values then give the same bits.
+// Bits differ between processors, since llama.cpp picks its kernels by what the processor
+// can do.
 //
-// llama.cpp reports most bad models as a load error. Some of its checks call abort, which ends
-// the process: a test of a model that may trip one belongs in a child process.
+// llama.cpp reports most bad models as a load error. Some of its checks call abort, which
+// ends the process: a test of a model that may trip one belongs in a child process.
 package llama
 
 import (
@@ -25,8 +26,8 @@ import (
 	yzma "github.com/hybridgroup/yzma/pkg/llama"
 )
 
-// ErrNoLibrary says that a folder does not hold the llama.cpp libraries. Its text tells how to
-// get them.
+// ErrNoLibrary says that a folder does not hold the llama.cpp libraries. Its text tells how
+// to get them.
 var ErrNoLibrary = errors.New("llama.cpp libraries not found: run \"make engine\" in the project's folder to install them")
 
 // Engine is the llama.cpp library of this process.
@@ -40,9 +41,9 @@ var (
 	engine   *Engine
 )
 
-// Load opens the libraries in the folder dir (libllama.so, libggml.so, libggml-base.so and the
-// CPU kernels libggml-cpu-*.so, or the .dylib files of the same names). Further calls return the
-// same engine, and an error when they name another folder.
+// Load opens the libraries in the folder dir (libllama.so, libggml.so, libggml-base.so and
+// the CPU kernels libggml-cpu-*.so, or the .dylib files of the same names). Further calls
+// return the same engine, and an error when they name another folder.
 func Load(dir string) (*Engine, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -28,8 +28,8 @@ type Model struct {
 // loading keeps the library's log lines of one load apart from another's.
 var loading sync.Mutex
 
-// Open loads a GGUF file; of a split model, its first shard. The error holds llama.cpp's own
-// words when it refuses the file.
+// Open loads a GGUF file; of a split model, its first shard. The error holds llama.cpp's
+// own words when it refuses the file.
 func (e *Engine) Open(path string, o Options) (*Model, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err

@@ -9,9 +9,9 @@ import (
 	"ggufreap/reap/llama"
 )
 
-// Engine loads the library from the folder that GGUFREAP_ENGINE names, else from .engine beside
-// the project's go.mod. It fails the test, saying how to get the library, when there is none:
-// what llama.cpp should have judged must not pass unjudged.
+// Engine loads the library from the folder that GGUFREAP_ENGINE names, else from .engine
+// beside the project's go.mod. It fails the test, saying how to get the library, when there
+// is none: what llama.cpp should have judged must not pass unjudged.
 func Engine(t testing.TB) *llama.Engine {
 	t.Helper()
 	engine, err := llama.Load(folder(t))
