@@ -1,0 +1,126 @@
+package reap
+
+import "fmt"
+
+// faults returns what is wrong with the plan whatever the model.
+func (p *Plan) faults() Faults {
+	var fs Faults
+	if p.KeepCount < 1 || p.KeepCount > p.NumExperts {
+		fs.add("plan", "keeps %d of %d experts", p.KeepCount, p.NumExperts)
+	}
+	if len(p.Layers) == 0 {
+		fs.add("plan", "no layers")
+	}
+	for _, block := range p.Blocks() {
+		p.checkList(block, &fs)
+	}
+	return fs
+}
+
+// checkList checks one keep list for length, range and repeated ids.
+func (p *Plan) checkList(block int, fs *Faults) {
+	where := fmt.Sprintf("layer %d", block)
+	keep := p.Layers[block]
+	if len(keep) != p.KeepCount {
+		fs.add(where, "keeps %d experts, want %d as in every layer: a file states one expert count for the whole model", len(keep), p.KeepCount)
+	}
+	seen := make(map[int]int, len(keep))
+	for i, id := range keep {
+		if id < 0 || id >= p.NumExperts {
+			fs.add(where, "entry %d is expert %d, want 0 to %d", i, id, p.NumExperts-1)
+			continue
+		}
+		if first, repeated := seen[id]; repeated {
+			fs.add(where, "expert %d stands twice, as entry %d and as entry %d", id, first, i)
+			continue
+		}
+		seen[id] = i
+	}
+}
+
+// Check compares the plan with a model that has no faults of its own, and returns
+// everything that keeps the one from being applied to the other. Digests are for the
+// caller to compare.
+func (p *Plan) Check(e *Experts) Faults {
+	fs := p.faults()
+	if a := p.Source.Architecture; a != e.Architecture {
+		fs.add("plan", "made for architecture %q, the model is %q", a, e.Architecture)
+	}
+	if p.NumExperts != e.Count {
+		fs.add("plan", "made for %d experts, the model has %d", p.NumExperts, e.Count)
+	}
+	if p.KeepCount < e.Used {
+		fs.add("plan", "keeps %d experts, but %d are used for each token", p.KeepCount, e.Used)
+	}
+	p.checkLayers(e, &fs)
+	p.checkGroups(e, &fs)
+	p.checkTables(e, &fs)
+	return fs
+}
+
+func (p *Plan) checkLayers(e *Experts, fs *Faults) {
+	for _, l := range e.Layers {
+		if _, ok := p.Layers[l.Block]; ok {
+			continue
+		}
+		draft := ""
+		if l.Draft {
+			draft = " (a draft layer, which shares the model's expert count)"
+		}
+		fs.add(fmt.Sprintf("layer %d", l.Block), "has experts but no plan entry%s", draft)
+	}
+	for _, block := range p.Blocks() {
+		if e.Layer(block) == nil {
+			fs.add(fmt.Sprintf("layer %d", block), "in the plan, but the model has no routed experts there")
+		}
+	}
+}
+
+// checkGroups applies the rules of group-limited routing (llama.cpp, llama-graph.cpp
+// and llama-model.cpp): group g is the g-th run of consecutive ids, a group is ranked
+// by its two best experts, and the used experts come from the used groups.
+func (p *Plan) checkGroups(e *Experts, fs *Faults) {
+	if e.Groups == 1 {
+		return
+	}
+	if err := groupFault(e, p.KeepCount); err != nil {
+		fs.add("plan", "%v", err)
+		return
+	}
+	size, kept := e.Count/e.Groups, p.KeepCount/e.Groups
+	for _, block := range p.Blocks() {
+		for i, id := range p.Layers[block] {
+			if id/size != i/kept {
+				fs.add(fmt.Sprintf("layer %d", block), "entry %d is expert %d of routing group %d, but that place belongs to group %d: each of %d groups keeps %d, in group order",
+					i, id, id/size, i/kept, e.Groups, kept)
+				break
+			}
+		}
+	}
+}
+
+// groupFault says why keep experts cannot be shared out among the model's groups.
+func groupFault(e *Experts, keep int) error {
+	switch kept := keep / e.Groups; {
+	case e.Groups == 1:
+		return nil
+	case keep%e.Groups != 0:
+		return fmt.Errorf("keeps %d experts, which %d routing groups cannot share equally", keep, e.Groups)
+	case kept < 2:
+		return fmt.Errorf("keeps %d experts in each of %d routing groups, but a group is ranked by its two best", kept, e.Groups)
+	case kept*e.GroupsUsed < e.Used:
+		return fmt.Errorf("keeps %d experts in each routing group, but %d are used from %d groups", kept, e.Used, e.GroupsUsed)
+	}
+	return nil
+}
+
+// checkTables wants a rule for id tables: an entry whose expert is dropped has no
+// exact replacement.
+func (p *Plan) checkTables(e *Experts, fs *Faults) {
+	if r := p.Rules.DroppedIDs; r != "" && r != NearestKept {
+		fs.add("rules.dropped_ids", "%q is not known, want %q", r, NearestKept)
+	}
+	if r := p.Rules.DraftLayers; r != "" && r != DraftScored && r != DraftGiven {
+		fs.add("rules.draft_layers", "%q is not known, want %q or %q", r, DraftScored, DraftGiven)
+	}
+}

@@ -1,0 +1,234 @@
+package reap
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Given is the criterion name of a plan whose lists came from a file of another tool,
+// which may not say how they were chosen.
+const Given = "given"
+
+// ReadPlan reads a plan for the model: a document of this package, or one of the
+// forms in use elsewhere, which say less about themselves.
+//
+//	{"layers":{"1":{"keep":[5,1,6]}}}            kimi-k3-mlx, kimi-k3-gguf-prune
+//	{"keep":{"1":[5,1,6]}}, {"1":[5,1,6]}        the same, bare
+//	{"keep":[[],[5,1,6]]}                        the same, place in the list = block
+//	{"format":"aikar-moe-prune",...}             experts to drop (llama.cpp PR 26794)
+//	{"pruned_experts":[[1,3],[1,4]]}             block and expert to drop (vLLM PR 37824)
+//
+// A keep list's order is the order of the new experts. The result of a foreign form
+// names the model's architecture as its source; digests and the input file are for the
+// caller to add. The plan is not yet checked against the model: see [Plan.Check].
+func ReadPlan(data []byte, e *Experts) (*Plan, error) {
+	if isOrdinalMask(data) {
+		return nil, errors.New("plan: a text mask of \"layer expert\" lines counts layers among the MoE blocks of one engine; write block numbers as JSON instead")
+	}
+	root, err := parseDocument(data)
+	if err != nil {
+		return nil, err
+	}
+	if root.get("schema") != nil {
+		return decodePlan(root)
+	}
+	f := &foreign{experts: e}
+	f.read(root)
+	if err := f.r.faults.Err(); err != nil {
+		return nil, err
+	}
+	return f.plan(), nil
+}
+
+// NewInput describes a file that a plan was made from, by its base name and bytes.
+func NewInput(name string, data []byte) Input {
+	sum := sha256.Sum256(data)
+	return Input{File: path.Base(strings.ReplaceAll(name, `\`, "/")), SHA256: hex.EncodeToString(sum[:])}
+}
+
+var maskLine = regexp.MustCompile(`^[0-9]+[ \t]+[0-9]+$`)
+
+// isOrdinalMask reports whether the first line that is not a comment is two numbers.
+func isOrdinalMask(data []byte) bool {
+	for line := range bytes.Lines(data) {
+		line = bytes.TrimSpace(line)
+		if len(line) > 0 && line[0] != '#' {
+			return maskLine.Match(line)
+		}
+	}
+	return false
+}
+
+// foreign is a plan of another tool while it is being read.
+type foreign struct {
+	experts *Experts
+	r       reader
+	form    string
+	keep    map[int][]int
+}
+
+func (f *foreign) read(root *node) {
+	switch {
+	case root.get("format") != nil:
+		f.readAikar(root)
+	case root.get("pruned_experts") != nil:
+		f.readPairs(root)
+	case root.get("layers") != nil:
+		f.readLayers(root)
+	case root.get("keep") != nil:
+		f.readKeep(root)
+	case len(root.members) > 0 && allIDs(root):
+		f.form = "keep lists"
+		f.keep = f.r.layers(root, f.r.ids)
+	default:
+		f.r.faults.add("plan", "none of the known forms: no \"layers\", \"keep\", \"pruned_experts\" or \"format\", and not a list for each block number")
+	}
+}
+
+// plan makes the plan that the lists state.
+func (f *foreign) plan() *Plan {
+	p := &Plan{
+		Source:     Source{Architecture: f.experts.Architecture},
+		NumExperts: f.experts.Count,
+		Criterion:  Criterion{Name: Given, Version: 1, Parameters: map[string]string{"form": f.form}},
+		Rules:      givenRules(f.experts),
+		Layers:     f.keep,
+	}
+	if blocks := p.Blocks(); len(blocks) > 0 {
+		p.KeepCount = len(p.Layers[blocks[0]])
+	}
+	return p
+}
+
+func allIDs(root *node) bool {
+	return !slices.ContainsFunc(root.members, func(m member) bool {
+		_, ok := parseID(m.key)
+		return !ok
+	})
+}
+
+// sameCount compares a stated expert count, which may be absent, with the model's.
+func (f *foreign) sameCount(n *node, key string) {
+	v := n.get(key)
+	if v == nil {
+		return
+	}
+	if count, ok := v.integer(); !ok || count != f.experts.Count {
+		f.r.faults.add(key, "%s, the model has %d", v.describe(), f.experts.Count)
+	}
+}
+
+// readLayers reads the form of kimi-k3-mlx and kimi-k3-gguf-prune. Their other fields
+// (bit widths, minimum counts) are about encodings that a GGUF slice keeps as they are.
+func (f *foreign) readLayers(root *node) {
+	f.form = "reap_plan"
+	f.sameCount(root, "num_experts")
+	if mode := root.get("mode"); mode != nil && mode.text != planMode {
+		f.r.faults.add("mode", "%s: this mode gives layers or experts different widths, which slabs copied from a GGUF file cannot have; only %q can be used", mode.describe(), planMode)
+	}
+	if root.get("mtp_keep") != nil {
+		f.r.faults.add("mtp_keep", "draft layers with lists of their own count: a GGUF file states one expert count for all layers")
+	}
+	f.keep = f.r.layers(f.r.object(root, "layers", ""), f.layerEntry)
+}
+
+func (f *foreign) layerEntry(n *node, where string) []int {
+	if n.get("wblocks") != nil {
+		f.r.faults.add(where, "\"wblocks\" cuts the width of experts, which needs other tensors than slabs copied whole")
+	}
+	if n.kind == '[' {
+		return f.r.ids(n, where)
+	}
+	return f.r.ids(n.get("keep"), where)
+}
+
+// readKeep reads {"keep": ...} with an object by block number or a list by place.
+func (f *foreign) readKeep(root *node) {
+	f.form = "keep lists"
+	f.sameCount(root, "num_experts")
+	f.sameCount(root, "n_expert_in")
+	if root.get("mtp_keep") != nil {
+		f.r.faults.add("mtp_keep", "draft layers with lists of their own count: a GGUF file states one expert count for all layers")
+	}
+	keep := root.get("keep")
+	if keep.kind != '[' {
+		f.keep = f.r.layers(f.r.object(root, "keep", ""), f.r.ids)
+		return
+	}
+	f.keep = map[int][]int{}
+	for block, item := range keep.items {
+		// An empty list stands for a block without experts.
+		if ids := f.r.ids(item, fmt.Sprintf("layer %d", block)); len(ids) > 0 {
+			f.keep[block] = ids
+		}
+	}
+}
+
+// readAikar reads the drop lists of llama-prune profiles.
+func (f *foreign) readAikar(root *node) {
+	f.form = "aikar-moe-prune"
+	if format := f.r.text(root, "format", ""); format != f.form {
+		f.r.faults.add("format", "%q is not a plan that can be read, want %q", format, f.form)
+		return
+	}
+	if version := f.r.number(root, "version", ""); version != 1 {
+		f.r.faults.add("version", "%d, want 1", version)
+	}
+	if m := root.get("model"); m != nil {
+		f.sameCount(m, "expert_count")
+		if a := m.get("architecture"); a != nil && a.text != f.experts.Architecture {
+			f.r.faults.add("model.architecture", "%s, the model is %q", a.describe(), f.experts.Architecture)
+		}
+	}
+	layers := f.r.object(f.r.object(root, "pruning", ""), "layers", "pruning.")
+	f.complement(f.r.layers(layers, func(n *node, where string) []int {
+		return f.r.ids(n.get("disabled_experts"), where)
+	}))
+}
+
+// readPairs reads vLLM's list of [block, expert] to drop.
+func (f *foreign) readPairs(root *node) {
+	f.form = "pruned_experts"
+	drop := map[int][]int{}
+	for i, pair := range f.r.list(root, "pruned_experts", "").items {
+		where := fmt.Sprintf("pruned_experts[%d]", i)
+		ids := f.r.ids(pair, where)
+		if len(ids) != 2 {
+			f.r.faults.add(where, "want a block and an expert")
+			continue
+		}
+		drop[ids[0]] = append(drop[ids[0]], ids[1])
+	}
+	f.complement(drop)
+}
+
+// complement turns drop lists into keep lists over all layers of the model.
+func (f *foreign) complement(drop map[int][]int) {
+	f.keep = map[int][]int{}
+	for _, l := range f.experts.Layers {
+		dropped := make([]bool, f.experts.Count)
+		for _, id := range drop[l.Block] {
+			if id < 0 || id >= len(dropped) || dropped[id] {
+				f.r.faults.add(fmt.Sprintf("layer %d", l.Block), "drops expert %d, which is out of range or dropped already", id)
+				continue
+			}
+			dropped[id] = true
+		}
+		for id, gone := range dropped {
+			if !gone {
+				f.keep[l.Block] = append(f.keep[l.Block], id)
+			}
+		}
+		delete(drop, l.Block)
+	}
+	for block := range drop {
+		f.keep[block] = nil // a layer the model does not have: Check reports it
+	}
+}

@@ -1,0 +1,195 @@
+package reap
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ggufreap/gguf"
+)
+
+// checkCounts compares the last dimension of every routed tensor with the model's
+// expert count, and sets the slab sizes where they agree.
+func (f *finder) checkCounts() {
+	e := &f.experts
+	counts := f.layerCounts()
+	if e.Count == 0 && len(counts) > 0 {
+		e.Count = int(min(counts[0].count, maxExperts))
+	}
+	for _, l := range e.Layers {
+		for _, t := range l.Tensors {
+			f.checkTensor(t)
+		}
+	}
+	for _, c := range counts {
+		if c.count != uint64(e.Count) {
+			f.faults.add(layerList(c.blocks), "%d experts, but the model's expert count is %d; one count must hold for all layers", c.count, e.Count)
+		}
+	}
+	if len(counts) == 0 {
+		return
+	}
+	if e.Count < 2 {
+		f.faults.add("", "%d routed expert, so there is nothing to choose", e.Count)
+	}
+	if e.Count > maxExperts {
+		f.faults.add("", "%d routed experts, at most %d are supported", e.Count, maxExperts)
+	}
+	if e.Used > e.Count {
+		f.faults.add("", "%d experts used of %d", e.Used, e.Count)
+	}
+	if e.Used == 0 && len(f.metadataFaults) == 0 {
+		f.faults.add(fmt.Sprintf("key %q", f.md.ArchKey("expert_used_count")), "0, want at least 1")
+	}
+	f.checkGroups()
+}
+
+// maxExperts bounds memory where a file states a count that no model has; llama.cpp
+// stops at 1024.
+const maxExperts = 1 << 16
+
+func (f *finder) checkGroups() {
+	e := &f.experts
+	if e.Groups == 1 {
+		return
+	}
+	if e.Groups >= e.Count || e.Count%e.Groups != 0 {
+		f.faults.add("", "%d experts in %d groups: llama.cpp wants groups of equal size, and fewer groups than experts", e.Count, e.Groups)
+	}
+	if e.GroupsUsed < 1 || e.GroupsUsed >= e.Groups {
+		f.faults.add("", "%d groups used of %d: llama.cpp wants at least 1 and fewer than all", e.GroupsUsed, e.Groups)
+	}
+}
+
+type layerCount struct {
+	count  uint64
+	blocks []int
+}
+
+// layerCounts groups the layers by the expert count of their stacked projections,
+// the most frequent count first, then the greater.
+func (f *finder) layerCounts() []layerCount {
+	blocks := map[uint64][]int{}
+	for _, l := range f.experts.Layers {
+		for _, t := range l.Tensors {
+			if roleDims[t.Role] != 3 || len(t.Shape) != 3 {
+				continue
+			}
+			list := blocks[t.Shape[2]]
+			if len(list) == 0 || list[len(list)-1] != l.Block {
+				blocks[t.Shape[2]] = append(list, l.Block)
+			}
+		}
+	}
+	var counts []layerCount
+	for n, list := range blocks {
+		counts = append(counts, layerCount{n, list})
+	}
+	slices.SortFunc(counts, func(a, b layerCount) int {
+		return cmp.Or(cmp.Compare(len(b.blocks), len(a.blocks)), cmp.Compare(b.count, a.count))
+	})
+	return counts
+}
+
+// checkTensor checks the shape of one routed tensor and finds its slab size.
+func (f *finder) checkTensor(t *RoutedTensor) {
+	where := tensorPlace(t.Tensor)
+	if len(t.Shape) != roleDims[t.Role] {
+		f.faults.add(where, "%d dims, want %d", len(t.Shape), roleDims[t.Role])
+		return
+	}
+	if t.Role == IDTable {
+		f.checkTable(t)
+		return
+	}
+	count := uint64(f.experts.Count)
+	if rows := t.Shape[len(t.Shape)-1]; rows != count {
+		switch {
+		case t.Role == Router && rows > count:
+			f.faults.add(where, "%d rows for %d experts: rows of shared experts follow (as in Inkling), which needs an order of its own; not supported", rows, count)
+		case roleDims[t.Role] != 3: // the projections are reported by layer
+			f.faults.add(where, "last dimension is %d, want %d, the expert count", rows, count)
+		}
+		return
+	}
+	size, err := routedSize(t.Tensor)
+	if err != nil {
+		f.faults.add(where, "%v", err)
+		return
+	}
+	t.SlabBytes = size / int64(count)
+}
+
+func (f *finder) checkTable(t *RoutedTensor) {
+	if t.Type != gguf.I32 {
+		f.faults.add(tensorPlace(t.Tensor), "type %s, want I32", t.Type)
+	}
+	if used := f.experts.Used; used != 0 && t.Shape[0] != uint64(used) {
+		f.faults.add(tensorPlace(t.Tensor), "rows of %d ids, want %d, the experts used", t.Shape[0], used)
+	}
+}
+
+// routedSize returns the bytes of a routed tensor without padding. It is a multiple
+// of the rows, so slabs can be cut.
+func routedSize(t *gguf.Tensor) (int64, error) {
+	info, known := t.Type.Info()
+	if len(t.Shape) == 1 && (!known || info.Elements != 1) {
+		return 0, fmt.Errorf("type %s stores experts in blocks, which cannot be cut", t.Type)
+	}
+	if !t.Opaque {
+		return t.Size, nil
+	}
+	if known {
+		return 0, fmt.Errorf("type %s: rows of %d elements are not whole blocks of %d", t.Type, t.Shape[0], info.Elements)
+	}
+	return opaqueSize(t)
+}
+
+// opaqueSize finds the size of a tensor whose type is not known. Only its span is
+// given, and the span ends in less than one alignment of padding; the size is certain
+// when exactly one number of whole bytes for each row fits.
+func opaqueSize(t *gguf.Tensor) (int64, error) {
+	rows := uint64(1)
+	for _, d := range t.Shape[1:] {
+		rows *= d
+	}
+	span, alignment := uint64(t.Size), uint64(t.File().Alignment)
+	if rows == 0 || span < rows {
+		return 0, fmt.Errorf("type %s: %d bytes for %d rows", t.Type, span, rows)
+	}
+	size := span - span%rows
+	if span-size >= alignment {
+		return 0, fmt.Errorf("type %s is not known, and its %d bytes do not divide into %d rows", t.Type, span, rows)
+	}
+	if size >= rows && span-(size-rows) < alignment {
+		return 0, fmt.Errorf("type %s is not known, and its %d bytes can hold more than one length of %d rows", t.Type, span, rows)
+	}
+	return int64(size), nil
+}
+
+// checkUnplaced looks at the tensors that no rule places: one that could belong to
+// experts must not be copied unchanged.
+func (f *finder) checkUnplaced() {
+	for _, block := range sortedKeys(f.others) {
+		_, routes := f.layers[block]
+		for _, t := range f.others[block] {
+			_, name, _ := splitBlock(t.Name)
+			last := uint64(0)
+			if len(t.Shape) > 0 {
+				last = t.Shape[len(t.Shape)-1]
+			}
+			switch {
+			case strings.Contains(name, "_chexps."):
+				f.faults.add(tensorPlace(t), "chunk experts (as in grovemoe): their weights are looked up by chunk number among the routed experts, so pruning changes them; not supported")
+			case strings.Contains(name, "_exps"):
+				f.faults.add(tensorPlace(t), "unknown tensor of routed experts")
+			case routes && last == uint64(f.experts.Count):
+				f.faults.add(tensorPlace(t), "last dimension is the expert count, %d, and its role is not known", last)
+			}
+		}
+	}
+	if blocks := sortedKeys(f.legacy); len(blocks) > 0 {
+		f.faults.add(layerList(blocks), "one tensor for each expert (such as %q): an old layout that llama.cpp no longer loads; convert the model again", "blk.0.ffn_up.0.weight")
+	}
+}

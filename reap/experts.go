@@ -1,0 +1,261 @@
+package reap
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ggufreap/gguf"
+)
+
+// Experts says where a model keeps what belongs to its routed experts.
+type Experts struct {
+	Architecture string
+	Count        int // routed experts in each layer
+	Used         int // experts chosen for a token
+	Shared       int // experts that are always active; never pruned
+	Groups       int // routing groups, 1 when experts are not grouped
+	GroupsUsed   int // groups chosen for a token, 1 when experts are not grouped
+	Gating       Gating
+	Layers       []*Layer // the blocks that route, ascending
+
+	// Notes are facts that the user should know and that stop nothing.
+	Notes []string
+}
+
+// A Layer is one block of the model that routes.
+type Layer struct {
+	Block   int  // N of the tensor names "blk.N."
+	Draft   bool // a next-token-prediction (MTP) block behind the trunk
+	Tensors []*RoutedTensor
+}
+
+// A RoutedTensor holds one slab for each routed expert, or, for the [IDTable] role,
+// the ids of routed experts.
+type RoutedTensor struct {
+	*gguf.Tensor
+	Role      Role
+	SlabBytes int64 // bytes of one expert; 0 for an id table
+}
+
+// ErrDense says that a model has no routed experts.
+var ErrDense = errors.New("the model has no routed experts, so there is nothing to prune")
+
+// ReadExperts returns the expert map of a model that can be pruned. The error is
+// [ErrDense] or the [Faults] that stand in the way.
+func ReadExperts(m *gguf.Model) (*Experts, error) {
+	e, faults := FindExperts(m)
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	if e == nil {
+		return nil, ErrDense
+	}
+	return e, nil
+}
+
+// FindExperts returns what can be told about the routed experts of a model, however
+// odd, and the faults that keep it from being pruned. It returns nil for a model that
+// has no tensor of a routed expert.
+func FindExperts(m *gguf.Model) (*Experts, Faults) {
+	f := &finder{md: m.Metadata(), layers: map[int]*Layer{}, present: map[int]bool{}}
+	f.readMetadata()
+	for _, t := range m.Tensors() {
+		f.place(t)
+	}
+	if len(f.layers) == 0 && len(f.legacy) == 0 && len(f.faults) == 0 {
+		return nil, nil
+	}
+	f.sortLayers()
+	f.checkCounts()
+	f.checkUnplaced()
+	f.checkLayers()
+	f.checkArchitecture()
+	f.checkDraft()
+	return &f.experts, append(f.faults, f.metadataFaults...)
+}
+
+// Layer returns the layer with the given block number, nil when it does not route.
+func (e *Experts) Layer(block int) *Layer {
+	i, found := slices.BinarySearchFunc(e.Layers, block, func(l *Layer, b int) int { return l.Block - b })
+	if !found {
+		return nil
+	}
+	return e.Layers[i]
+}
+
+// Blocks returns the block numbers of the layers, ascending.
+func (e *Experts) Blocks() []int {
+	blocks := make([]int, len(e.Layers))
+	for i, l := range e.Layers {
+		blocks[i] = l.Block
+	}
+	return blocks
+}
+
+// Tensors yields every routed tensor, layer by layer.
+func (e *Experts) Tensors() iter.Seq2[*Layer, *RoutedTensor] {
+	return func(yield func(*Layer, *RoutedTensor) bool) {
+		for _, l := range e.Layers {
+			for _, t := range l.Tensors {
+				if !yield(l, t) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Tensor returns the layer's tensor with the given role, or nil.
+func (l *Layer) Tensor(role Role) *RoutedTensor {
+	for _, t := range l.Tensors {
+		if t.Role == role {
+			return t
+		}
+	}
+	return nil
+}
+
+// ExpertBytes returns the bytes that one expert takes in the layer.
+func (l *Layer) ExpertBytes() int64 {
+	var n int64
+	for _, t := range l.Tensors {
+		n += t.SlabBytes
+	}
+	return n
+}
+
+// A finder collects the expert map of one model.
+type finder struct {
+	md      *gguf.Metadata
+	experts Experts
+	layers  map[int]*Layer
+	present map[int]bool // blocks that have any tensor
+	// others are the tensors of each block that no rule places.
+	others map[int][]*gguf.Tensor
+	// legacy holds the blocks with one tensor for each expert.
+	legacy map[int]bool
+	faults Faults
+	// metadataFaults matter only when the model turns out to have routed experts.
+	metadataFaults Faults
+	draftFrom      int // first draft block
+	blockCount     int
+}
+
+// readMetadata takes the counts that the architecture's keys state.
+func (f *finder) readMetadata() {
+	e := &f.experts
+	e.Architecture = f.md.Architecture()
+	e.Count = f.count("expert_count", true)
+	e.Used = f.count("expert_used_count", true)
+	e.Shared = f.count("expert_shared_count", false)
+	e.Groups = max(1, f.count("expert_group_count", false))
+	e.GroupsUsed = 1
+	if e.Groups > 1 {
+		e.GroupsUsed = f.count("expert_group_used_count", true)
+	}
+	stored, _ := f.md.ArchUint("expert_gating_func")
+	e.Gating = gatingOf(e.Architecture, stored)
+	f.blockCount = f.count("block_count", false)
+	f.draftFrom = math.MaxInt
+	if n := f.count("nextn_predict_layers", false); n > 0 {
+		f.draftFrom = f.blockCount - n
+	}
+}
+
+// count reads a small number under the architecture; a required one that is absent or
+// has another form is a fault.
+func (f *finder) count(suffix string, required bool) int {
+	key := f.md.ArchKey(suffix)
+	v, ok := f.md.Get(key)
+	if !ok {
+		if required {
+			f.metadataFaults.add(fmt.Sprintf("key %q", key), "absent")
+		}
+		return 0
+	}
+	n, ok := v.Uint()
+	if !ok || n > math.MaxInt32 {
+		f.metadataFaults.add(fmt.Sprintf("key %q", key), "%s, want one small number for the whole model", v.TypeName())
+		return 0
+	}
+	return int(n)
+}
+
+// place sorts one tensor into its layer, by name only.
+func (f *finder) place(t *gguf.Tensor) {
+	block, name, ok := splitBlock(t.Name)
+	if !ok {
+		if strings.Contains(t.Name, "_exps.") {
+			f.faults.add(tensorPlace(t), "expert tensor outside a block %q", "blk.N.")
+		}
+		return
+	}
+	f.present[block] = true
+	if adapter := adapterName.FindStringSubmatch(name); adapter != nil {
+		if _, routed := roleOf(adapter[1]); routed {
+			f.faults.add(tensorPlace(t), "an adapter of a routed tensor is not pruned: merge it or remove it first")
+		}
+		return
+	}
+	switch role, routed := roleOf(name); {
+	case routed:
+		l := f.layer(block)
+		if other := l.Tensor(role); other != nil {
+			f.faults.add(tensorPlace(t), "same role as tensor %q", other.Name)
+		}
+		l.Tensors = append(l.Tensors, &RoutedTensor{Tensor: t, Role: role})
+	case legacyName.MatchString(name):
+		if f.legacy == nil {
+			f.legacy = map[int]bool{}
+		}
+		f.legacy[block] = true
+	case !bystander(name):
+		if f.others == nil {
+			f.others = map[int][]*gguf.Tensor{}
+		}
+		f.others[block] = append(f.others[block], t)
+	}
+}
+
+func (f *finder) layer(block int) *Layer {
+	l := f.layers[block]
+	if l == nil {
+		l = &Layer{Block: block, Draft: block >= f.draftFrom}
+		f.layers[block] = l
+	}
+	return l
+}
+
+func (f *finder) sortLayers() {
+	for _, l := range f.layers {
+		f.experts.Layers = append(f.experts.Layers, l)
+	}
+	slices.SortFunc(f.experts.Layers, func(a, b *Layer) int { return a.Block - b.Block })
+}
+
+// splitBlock cuts "blk.7.ffn_norm.weight" into 7 and "ffn_norm.weight".
+func splitBlock(name string) (block int, rest string, ok bool) {
+	name, ok = strings.CutPrefix(name, "blk.")
+	if !ok {
+		return 0, "", false
+	}
+	digits, rest, ok := strings.Cut(name, ".")
+	if !ok {
+		return 0, "", false
+	}
+	block, ok = parseID(digits)
+	return block, rest, ok
+}
+
+// parseID reads a number in plain decimal: no sign, no leading zero, no spaces.
+func parseID(s string) (int, bool) {
+	n, err := strconv.ParseUint(s, 10, 31)
+	return int(n), err == nil && strconv.FormatUint(n, 10) == s
+}
+
+func tensorPlace(t *gguf.Tensor) string { return fmt.Sprintf("tensor %q", t.Name) }

@@ -1,0 +1,243 @@
+package reap
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"ggufreap/gguf"
+)
+
+// NearestKept is the rule that sends an id-table entry of a dropped expert to the kept
+// expert whose scaled router row has the greatest cosine with the dropped one's, the
+// lower id of equal ones, leaving out those that the token has already. There is no
+// exact replacement: the table fixes how many experts a token has.
+const NearestKept = "nearest-kept"
+
+// tableView returns the id table of a layer with its old ids replaced by new ones.
+// The table is read once here, to find every fault before anything is written, and
+// again as the view is written; it is never held as a whole.
+func tableView(ctx context.Context, m *gguf.Model, e *Experts, p *Plan, l *Layer) (gguf.View, error) {
+	t := l.Tensor(IDTable)
+	table := &idTable{order: t.File().Order, used: int(t.Shape[0]), ids: newIDs(e.Count, p.Layers[l.Block])}
+	count, err := table.count(ctx, t.Reader())
+	if err != nil {
+		return gguf.View{}, err
+	}
+	if count.entries > 0 {
+		if p.Rules.DroppedIDs == "" {
+			return gguf.View{}, fmt.Errorf("%d of %d tokens name a dropped expert (%d entries); name a rule such as %q, or keep those experts",
+				count.tokens, t.Shape[1], count.entries, NearestKept)
+		}
+		if table.nearest, err = nearestKept(m, e, l, table.ids); err != nil {
+			return gguf.View{}, err
+		}
+	}
+	view := gguf.View{Name: t.Name, Type: t.Type, Shape: t.Shape}
+	view.Append(gguf.Extent{Source: &remapped{t.Reader(), table}, Length: t.Size})
+	return view, nil
+}
+
+// newIDs maps old expert ids to new ones, -1 for a dropped expert.
+func newIDs(count int, keep []int) []int32 {
+	ids := make([]int32, count)
+	for i := range ids {
+		ids[i] = -1
+	}
+	for i, id := range keep {
+		ids[id] = int32(i)
+	}
+	return ids
+}
+
+// An idTable replaces the ids of a table row by row.
+type idTable struct {
+	order   binary.ByteOrder
+	used    int     // ids in a row
+	ids     []int32 // new id of each old one, -1 when dropped
+	nearest [][]int // of each dropped old id: the kept old ids, nearest first
+}
+
+type droppedCount struct{ tokens, entries int }
+
+// count reads a table and counts what points to dropped experts.
+func (t *idTable) count(ctx context.Context, r io.Reader) (droppedCount, error) {
+	var n droppedCount
+	in := bufio.NewReaderSize(r, 1<<16)
+	row := make([]byte, 4*t.used)
+	for token := 0; ; token++ {
+		switch _, err := io.ReadFull(in, row); {
+		case err == io.EOF:
+			return n, nil
+		case err != nil:
+			return n, fmt.Errorf("row %d: %w", token, err)
+		}
+		entries := 0
+		for i := range t.used {
+			old, err := t.old(row, i)
+			if err != nil {
+				return n, fmt.Errorf("row %d: %w", token, err)
+			}
+			if t.ids[old] < 0 {
+				entries++
+			}
+		}
+		n.entries += entries
+		n.tokens += min(entries, 1)
+		if token%4096 == 0 && ctx.Err() != nil {
+			return n, ctx.Err()
+		}
+	}
+}
+
+func (t *idTable) old(row []byte, i int) (int, error) {
+	id := int32(t.order.Uint32(row[4*i:]))
+	if id < 0 || int(id) >= len(t.ids) {
+		return 0, fmt.Errorf("entry %d is expert %d, want 0 to %d", i, id, len(t.ids)-1)
+	}
+	return int(id), nil
+}
+
+// remapRow replaces the ids of one row. Kept ids go first, so that a replacement never
+// takes the place of an expert that the token has anyway: the engine wants the ids of
+// a row to differ.
+func (t *idTable) remapRow(row []byte) error {
+	taken := make([]int, 0, t.used) // old ids
+	var dropped []int               // places in the row
+	for i := range t.used {
+		old, err := t.old(row, i)
+		if err != nil {
+			return err
+		}
+		if t.ids[old] < 0 {
+			dropped = append(dropped, i)
+			continue
+		}
+		taken = append(taken, old)
+		t.put(row, i, old)
+	}
+	for _, i := range dropped {
+		old, err := t.old(row, i)
+		if err != nil {
+			return err
+		}
+		replacement, err := t.replacement(old, taken)
+		if err != nil {
+			return fmt.Errorf("entry %d: %w", i, err)
+		}
+		taken = append(taken, replacement)
+		t.put(row, i, replacement)
+	}
+	return nil
+}
+
+func (t *idTable) replacement(dropped int, taken []int) (int, error) {
+	if t.nearest != nil {
+		for _, id := range t.nearest[dropped] {
+			if !slices.Contains(taken, id) {
+				return id, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("no kept expert is left for expert %d", dropped)
+}
+
+func (t *idTable) put(row []byte, i, old int) {
+	t.order.PutUint32(row[4*i:], uint32(t.ids[old]))
+}
+
+// remapped reads a table with its ids replaced.
+type remapped struct {
+	source io.ReaderAt
+	table  *idTable
+}
+
+// ReadAt replaces the ids of the rows that the range touches.
+func (r *remapped) ReadAt(p []byte, off int64) (int, error) {
+	size := int64(4 * r.table.used)
+	row := make([]byte, size)
+	for n := 0; n < len(p); {
+		at := off + int64(n)
+		if _, err := r.source.ReadAt(row, at-at%size); err != nil && err != io.EOF {
+			return n, err
+		} else if err == io.EOF {
+			return n, io.EOF
+		}
+		if err := r.table.remapRow(row); err != nil {
+			return n, fmt.Errorf("id table row %d: %w", at/size, err)
+		}
+		n += copy(p[n:], row[at%size:])
+	}
+	return len(p), nil
+}
+
+// nearestKept ranks for each dropped expert of a layer the kept ones by the cosine of
+// their scaled router rows, in float64 and in a fixed order.
+func nearestKept(m *gguf.Model, e *Experts, l *Layer, ids []int32) ([][]int, error) {
+	gamma, err := routerScale(m, e.Architecture, l)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([][]float64, 0, len(ids))
+	err = eachRow(l.Tensor(Router).Tensor, func(_ int, row []float64) error {
+		rows = append(rows, unit(row, gamma))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	nearest := make([][]int, len(ids))
+	for dropped, id := range ids {
+		if id < 0 {
+			nearest[dropped] = byCosine(rows, ids, dropped)
+		}
+	}
+	return nearest, nil
+}
+
+// unit returns row times gamma scaled to length 1, or zeros.
+func unit(row, gamma []float64) []float64 {
+	u := make([]float64, len(row))
+	norm := scaledNorm(row, gamma)
+	if norm == 0 {
+		return u
+	}
+	for j, w := range row {
+		if gamma != nil {
+			w = float64(w * gamma[j])
+		}
+		u[j] = w / norm
+	}
+	return u
+}
+
+func byCosine(rows [][]float64, ids []int32, dropped int) []int {
+	cosine := make([]float64, len(rows))
+	var kept []int
+	for id := range rows {
+		if ids[id] >= 0 {
+			kept = append(kept, id)
+			cosine[id] = dot(rows[dropped], rows[id])
+		}
+	}
+	slices.SortFunc(kept, func(a, b int) int {
+		return cmp.Or(cmp.Compare(cosine[b], cosine[a]), cmp.Compare(a, b))
+	})
+	return kept
+}
+
+func dot(a, b []float64) float64 {
+	var sum float64
+	for j := range a {
+		sum = float64(sum + float64(a[j]*b[j]))
+	}
+	if math.IsNaN(sum) {
+		return math.Inf(-1)
+	}
+	return sum
+}

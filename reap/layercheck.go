@@ -1,0 +1,102 @@
+package reap
+
+import (
+	"fmt"
+)
+
+// checkLayers finds layers that lack a tensor which their routing needs, or which
+// most of the other layers have.
+func (f *finder) checkLayers() {
+	for _, l := range f.experts.Layers {
+		f.checkProjections(l)
+	}
+	for _, role := range sortedRoles() {
+		f.checkPresence(role)
+	}
+}
+
+// checkProjections wants a router, and up and down projections in one of the forms.
+func (f *finder) checkProjections(l *Layer) {
+	where := fmt.Sprintf("layer %d", l.Block)
+	merged := l.Tensor(GateUpProjection) != nil
+	if l.Tensor(Router) == nil {
+		f.faults.add(where, "no router %q", Router)
+	}
+	if l.Tensor(DownProjection) == nil {
+		f.faults.add(where, "no %q", DownProjection)
+	}
+	if !merged && l.Tensor(UpProjection) == nil {
+		f.faults.add(where, "no %q", UpProjection)
+	}
+	for _, single := range []Role{GateProjection, UpProjection} {
+		if merged && l.Tensor(single) != nil {
+			f.faults.add(where, "both %q and %q", GateUpProjection, single)
+		}
+	}
+}
+
+// optionalInLayer says which roles may be present in some layers only: second-level scales belong to a
+// tensor's quantization, which can differ by layer.
+func optionalInLayer(architecture string, role Role) bool {
+	switch role {
+	case GateProjection, RouterBias,
+		"ffn_gate_exps.bias", "ffn_up_exps.bias", "ffn_down_exps.bias", "ffn_gate_up_exps.bias":
+		return false
+	case SelectionBias:
+		return architecture == "mimo2" // loaded where present
+	}
+	return true
+}
+
+// checkPresence wants a role in all layers or in none. A merged projection counts as
+// its gate; a layer routed by an id table needs no selection bias.
+func (f *finder) checkPresence(role Role) {
+	if optionalInLayer(f.experts.Architecture, role) {
+		return
+	}
+	var with, without []int
+	for _, l := range f.experts.Layers {
+		switch {
+		case l.Tensor(role) != nil:
+			with = append(with, l.Block)
+		case role == GateProjection && l.Tensor(GateUpProjection) != nil:
+		case role == SelectionBias && l.Tensor(IDTable) != nil:
+		default:
+			without = append(without, l.Block)
+		}
+	}
+	if len(with) > 0 && len(without) > 0 {
+		f.faults.add(layerList(without), "no %q, which %s has", role, layerList(with))
+	}
+}
+
+func sortedRoles() []Role { return sortedKeys(roleDims) }
+
+// checkArchitecture refuses what no tensor shows: places where llama.cpp's graph
+// depends on the expert count or on expert numbers.
+func (f *finder) checkArchitecture() {
+	switch e := &f.experts; {
+	case e.Architecture == "llama4" && e.Count == 128:
+		f.faults.add("", "llama4 with 128 experts cannot be pruned: llama.cpp takes any other count for a model with QK-norm, which corrupts attention without a message")
+	case e.Architecture == "grovemoe":
+		f.faults.add("", "grovemoe cannot be pruned: its chunk experts are weighted by the probabilities of the routed experts with the chunk numbers, and pruning changes which those are")
+	}
+}
+
+// checkDraft notes draft layers that are declared and absent.
+func (f *finder) checkDraft() {
+	if f.draftFrom < 0 {
+		f.faults.add(fmt.Sprintf("key %q", f.md.ArchKey("nextn_predict_layers")), "more draft layers than blocks")
+		return
+	}
+	var absent []int
+	for b := f.draftFrom; b < f.blockCount; b++ {
+		if !f.present[b] {
+			absent = append(absent, b)
+		}
+	}
+	if len(absent) > 0 {
+		f.experts.Notes = append(f.experts.Notes, fmt.Sprintf(
+			"%s: announced as draft by %q, but not in the file", layerList(absent), f.md.ArchKey("nextn_predict_layers")))
+	}
+}

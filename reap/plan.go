@@ -1,0 +1,205 @@
+package reap
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+)
+
+// PlanSchema is the first field of a plan document.
+const PlanSchema = "ggufreap/plan/v1"
+
+// A Plan says which experts each layer keeps. Its zero value keeps nothing and is
+// valid for no model.
+type Plan struct {
+	Source     Source
+	NumExperts int // routed experts in each layer of the source
+	KeepCount  int // experts that each layer keeps
+	Criterion  Criterion
+	// ScoresDigest identifies the scores that the lists were chosen by; "" when the
+	// lists were given.
+	ScoresDigest string
+	// Rules are the choices that scores do not make; see [Rules].
+	Rules Rules
+	// Layers maps a block number to the old expert ids in their new order.
+	Layers map[int][]int
+}
+
+// Source names the model that a plan was made for. The digests are defined and
+// computed elsewhere; here they are text that is stored and compared.
+type Source struct {
+	StructureDigest string
+	WeightsDigest   string // "" unless the model was pinned
+	Architecture    string
+	Name            string
+}
+
+// A Criterion is the named formula behind scores, with all that its result depends on.
+type Criterion struct {
+	Name       string
+	Version    int
+	Parameters map[string]string
+	Inputs     []Input
+}
+
+// An Input is a file that scores or lists were read from.
+type Input struct {
+	File   string // base name
+	SHA256 string // lower-case hex
+}
+
+// Rules name the policies that the user chose for what no score settles. Both are ""
+// for a model that needs none.
+type Rules struct {
+	// DraftLayers says where the lists of draft (next-token-prediction) layers come from.
+	DraftLayers string
+	// DroppedIDs says what becomes of id-table entries that point to a dropped expert.
+	DroppedIDs string
+}
+
+// Blocks returns the block numbers of the plan, ascending.
+func (p *Plan) Blocks() []int { return sortedKeys(p.Layers) }
+
+// Encode returns the plan as canonical JSON: two-space indent, keys in a fixed order,
+// layers in numeric order, each keep list on one line, a newline at the end. Equal
+// plans give equal bytes.
+func (p *Plan) Encode() ([]byte, error) {
+	w := &jsonWriter{}
+	w.open("{")
+	w.text("schema", PlanSchema)
+	w.key("source").open("{")
+	w.text("structure_digest", p.Source.StructureDigest)
+	w.textOrNull("weights_digest", p.Source.WeightsDigest)
+	w.text("architecture", p.Source.Architecture)
+	w.text("name", p.Source.Name)
+	w.close("}")
+	w.text("mode", planMode)
+	w.number("num_experts", p.NumExperts)
+	w.number("keep_count", p.KeepCount)
+	w.criterion(p.Criterion)
+	w.textOrNull("scores_digest", p.ScoresDigest)
+	if p.Rules != (Rules{}) {
+		w.key("rules").open("{")
+		w.textOrNull("draft_layers", p.Rules.DraftLayers)
+		w.textOrNull("dropped_ids", p.Rules.DroppedIDs)
+		w.close("}")
+	}
+	w.key("layers").open("{")
+	for _, block := range p.Blocks() {
+		w.key(strconv.Itoa(block)).open("{")
+		w.numbers("keep", p.Layers[block])
+		w.close("}")
+	}
+	w.close("}")
+	w.close("}")
+	w.buf.WriteByte('\n')
+	return w.buf.Bytes(), w.err
+}
+
+// planMode is the only mode: the same number of experts in every layer. The key is
+// written because the slicers of others look for it.
+const planMode = "uniform"
+
+func (w *jsonWriter) criterion(c Criterion) {
+	w.key("criterion").open("{")
+	w.text("name", c.Name)
+	w.number("version", c.Version)
+	w.key("parameters").open("{")
+	for _, name := range sortedKeys(c.Parameters) {
+		w.text(name, c.Parameters[name])
+	}
+	w.close("}")
+	w.key("inputs").open("[")
+	for _, in := range c.Inputs {
+		w.item().open("{")
+		w.text("file", in.File)
+		w.text("sha256", in.SHA256)
+		w.close("}")
+	}
+	w.close("]")
+	w.close("}")
+}
+
+// A jsonWriter writes indented JSON in the order of its calls.
+type jsonWriter struct {
+	buf   bytes.Buffer
+	depth int
+	empty bool // nothing yet inside the innermost bracket
+	err   error
+}
+
+func (w *jsonWriter) open(bracket string) {
+	w.buf.WriteString(bracket)
+	w.depth++
+	w.empty = true
+}
+
+func (w *jsonWriter) close(bracket string) {
+	w.depth--
+	if !w.empty {
+		w.line()
+	}
+	w.buf.WriteString(bracket)
+	w.empty = false
+}
+
+func (w *jsonWriter) line() {
+	w.buf.WriteByte('\n')
+	for range w.depth {
+		w.buf.WriteString("  ")
+	}
+}
+
+// item begins the next element of the innermost bracket.
+func (w *jsonWriter) item() *jsonWriter {
+	if !w.empty {
+		w.buf.WriteByte(',')
+	}
+	w.line()
+	w.empty = false
+	return w
+}
+
+func (w *jsonWriter) key(key string) *jsonWriter {
+	w.item().quote(key)
+	w.buf.WriteString(": ")
+	return w
+}
+
+func (w *jsonWriter) text(key, value string) { w.key(key).quote(value) }
+
+func (w *jsonWriter) textOrNull(key, value string) {
+	if value == "" {
+		w.key(key).buf.WriteString("null")
+		return
+	}
+	w.text(key, value)
+}
+
+func (w *jsonWriter) number(key string, n int) { fmt.Fprintf(&w.key(key).buf, "%d", n) }
+
+func (w *jsonWriter) numbers(key string, list []int) {
+	w.key(key).buf.WriteByte('[')
+	for i, n := range list {
+		if i > 0 {
+			w.buf.WriteString(", ")
+		}
+		w.buf.WriteString(strconv.Itoa(n))
+	}
+	w.buf.WriteByte(']')
+}
+
+// quote writes a JSON string. Text that is not UTF-8 has no exact form in JSON.
+func (w *jsonWriter) quote(s string) {
+	if !utf8.ValidString(s) && w.err == nil {
+		w.err = fmt.Errorf("plan: %q is not UTF-8", s)
+	}
+	e := json.NewEncoder(&w.buf)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(s); err != nil && w.err == nil {
+		w.err = err
+	}
+	w.buf.Truncate(w.buf.Len() - 1) // the encoder's newline
+}

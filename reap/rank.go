@@ -1,0 +1,138 @@
+package reap
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// ChooseOptions change how [Choose] picks experts. The zero value is right for most.
+type ChooseOptions struct {
+	// AllowFlat accepts layers in which all experts score the same; the lower ids are
+	// kept there.
+	AllowFlat bool
+	// Always names experts of a block that are kept whatever their score.
+	Always map[int][]int
+	// DroppedIDs is the rule for id-table entries that point to a dropped expert.
+	DroppedIDs string
+}
+
+// Choose makes the plan that keeps the given number of experts in every layer: those
+// with the greatest scores, and of equal scores the lower ids. Experts that were never
+// routed come last. Where the model routes by groups, every group keeps the same
+// number. Keep lists ascend, and the experts of a smaller plan are among those of a
+// larger one. The caller names the source and the scores' digest.
+func Choose(e *Experts, s *Scores, keep int, o ChooseOptions) (*Plan, error) {
+	fs := s.Check(e, o.AllowFlat)
+	checkAlways(e, o.Always, keep, &fs)
+	if keep < 1 || keep > e.Count || keep < e.Used {
+		fs.add("keep count", "%d, want %d (the experts used for a token) to %d", keep, max(1, e.Used), e.Count)
+	} else if err := groupFault(e, keep); err != nil {
+		fs.add("keep count", "%v", err)
+	}
+	if err := fs.Err(); err != nil {
+		return nil, err
+	}
+	p := &Plan{
+		Source:     Source{Architecture: e.Architecture},
+		NumExperts: e.Count,
+		KeepCount:  keep,
+		Criterion:  s.Criterion,
+		Rules:      Rules{DraftLayers: draftRule(e, DraftScored), DroppedIDs: o.DroppedIDs},
+		Layers:     map[int][]int{},
+	}
+	for _, l := range e.Layers {
+		p.Layers[l.Block] = keepBest(rank(s, l.Block, o.Always[l.Block]), e.Groups, keep)
+	}
+	return p, nil
+}
+
+// Rules for the lists of draft layers.
+const (
+	DraftScored = "scored" // by their own scores, as any layer
+	DraftGiven  = "given"  // as the file with the lists says
+)
+
+// draftRule returns the rule that a plan must state: none without draft layers.
+func draftRule(e *Experts, rule string) string {
+	if slices.ContainsFunc(e.Layers, func(l *Layer) bool { return l.Draft }) {
+		return rule
+	}
+	return ""
+}
+
+func givenRules(e *Experts) Rules { return Rules{DraftLayers: draftRule(e, DraftGiven)} }
+
+func checkAlways(e *Experts, always map[int][]int, keep int, fs *Faults) {
+	for _, block := range sortedKeys(always) {
+		where := fmt.Sprintf("layer %d", block)
+		if e.Layer(block) == nil {
+			fs.add(where, "experts to keep always, but the model has no routed experts there")
+			continue
+		}
+		seen := map[int]bool{}
+		inGroup := make([]int, e.Groups)
+		for _, id := range always[block] {
+			if id < 0 || id >= e.Count || seen[id] {
+				fs.add(where, "expert %d to keep always is out of range or stands twice", id)
+				continue
+			}
+			seen[id] = true
+			inGroup[id/(e.Count/e.Groups)]++
+		}
+		if most := slices.Max(inGroup); most > keep/e.Groups {
+			fs.add(where, "%d experts to keep always, more than the %d kept", most, keep/e.Groups)
+		}
+	}
+}
+
+// rank lists the expert ids of a layer from best to worst.
+func rank(s *Scores, block int, always []int) []int {
+	scores, counts := s.Layers[block], s.Counts[block]
+	forced := make([]bool, len(scores))
+	for _, id := range always {
+		forced[id] = true
+	}
+	never := func(id int) bool { return counts != nil && counts[id] == 0 }
+	ids := make([]int, len(scores))
+	for i := range ids {
+		ids[i] = i
+	}
+	slices.SortFunc(ids, func(a, b int) int {
+		return cmp.Or(
+			-compareBool(forced[a], forced[b]),
+			compareBool(never(a), never(b)),
+			cmp.Compare(scores[b], scores[a]),
+			cmp.Compare(a, b),
+		)
+	})
+	return ids
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// keepBest takes the first of a ranking, equally many from each group, and returns
+// them ascending.
+func keepBest(ranking []int, groups, keep int) []int {
+	size, room := len(ranking)/groups, make([]int, groups)
+	for g := range room {
+		room[g] = keep / groups
+	}
+	kept := make([]int, 0, keep)
+	for _, id := range ranking {
+		if g := id / size; room[g] > 0 {
+			room[g]--
+			kept = append(kept, id)
+		}
+	}
+	slices.Sort(kept)
+	return kept
+}

@@ -1,0 +1,109 @@
+package reap
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// Scores hold a number for each expert of each layer; greater is better.
+type Scores struct {
+	Criterion Criterion
+	// Layers maps a block number to one score for each expert.
+	Layers map[int][]float64
+	// Counts, where known, are the tokens that were routed to each expert. An expert
+	// with count 0 was never measured: it ranks behind all others.
+	Counts map[int][]float64
+}
+
+// Blocks returns the block numbers of the scores, ascending.
+func (s *Scores) Blocks() []int { return sortedKeys(s.Layers) }
+
+// WriteTo writes the scores in the form that a scores digest is taken of: one line
+// for each expert, by block and expert,
+//
+//	BLOCK TAB EXPERT TAB SCORE LF
+//
+// with the score as Go's and C's %a-like shortest exact hexadecimal float. Counts are
+// written as a fourth field where they are known.
+func (s *Scores) WriteTo(w io.Writer) (int64, error) {
+	out := bufio.NewWriter(w)
+	var n int64
+	var line []byte
+	for _, block := range s.Blocks() {
+		counts := s.Counts[block]
+		for expert, score := range s.Layers[block] {
+			line = fmt.Appendf(line[:0], "%d\t%d\t", block, expert)
+			line = strconv.AppendFloat(line, score, 'x', -1, 64)
+			if expert < len(counts) {
+				line = append(line, '\t')
+				line = strconv.AppendFloat(line, counts[expert], 'x', -1, 64)
+			}
+			line = append(line, '\n')
+			m, err := out.Write(line)
+			n += int64(m)
+			if err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, out.Flush()
+}
+
+// Check compares the scores with a model and returns everything that keeps them from
+// being ranked: layers missing or unknown, wrong lengths, numbers that are not finite,
+// and, unless allowFlat, layers in which all experts score the same.
+func (s *Scores) Check(e *Experts, allowFlat bool) Faults {
+	var fs Faults
+	for _, l := range e.Layers {
+		if _, ok := s.Layers[l.Block]; !ok {
+			fs.add(fmt.Sprintf("layer %d", l.Block), "has experts but no scores%s", draftNote(l))
+		}
+	}
+	for _, block := range s.Blocks() {
+		where := fmt.Sprintf("layer %d", block)
+		if e.Layer(block) == nil {
+			fs.add(where, "scored, but the model has no routed experts there")
+			continue
+		}
+		scores := s.Layers[block]
+		if len(scores) != e.Count {
+			fs.add(where, "%d scores for %d experts", len(scores), e.Count)
+			continue
+		}
+		if finite := checkNumbers(scores, where, "score", &fs); finite && !allowFlat && flat(scores) {
+			fs.add(where, "all experts score %v, so nothing is known of them", scores[0])
+		}
+		if counts, ok := s.Counts[block]; ok {
+			if len(counts) != e.Count {
+				fs.add(where, "%d counts for %d experts", len(counts), e.Count)
+			}
+			checkNumbers(counts, where, "count", &fs)
+		}
+	}
+	return fs
+}
+
+func checkNumbers(list []float64, where, what string, fs *Faults) bool {
+	before := len(*fs)
+	for expert, x := range list {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			fs.add(where, "%s of expert %d is %v", what, expert, x)
+		}
+	}
+	return len(*fs) == before
+}
+
+func flat(list []float64) bool {
+	return !slices.ContainsFunc(list, func(x float64) bool { return x != list[0] })
+}
+
+func draftNote(l *Layer) string {
+	if l.Draft {
+		return " (a draft layer, which shares the model's expert count)"
+	}
+	return ""
+}
