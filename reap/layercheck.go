@@ -66,7 +66,7 @@ func (f *finder) checkPresence(role Role) {
 		}
 	}
 	if len(with) > 0 && len(without) > 0 {
-		f.faults.add(layerList(without), "no %q, which %s has", role, layerList(with))
+		f.faults.add(layerList(without), "no %q, which is in %s", role, layerList(with))
 	}
 }
 
