@@ -54,20 +54,17 @@ func (p *Plan) Check(e *Experts) Faults {
 	}
 	p.checkLayers(e, &fs)
 	p.checkGroups(e, &fs)
-	p.checkTables(e, &fs)
+	p.checkRules(&fs)
 	return fs
 }
 
+// checkLayers wants a list for every layer that routes and for no other.
 func (p *Plan) checkLayers(e *Experts, fs *Faults) {
 	for _, l := range e.Layers {
 		if _, ok := p.Layers[l.Block]; ok {
 			continue
 		}
-		draft := ""
-		if l.Draft {
-			draft = " (a draft layer, which shares the model's expert count)"
-		}
-		fs.add(fmt.Sprintf("layer %d", l.Block), "has experts but no plan entry%s", draft)
+		fs.add(fmt.Sprintf("layer %d", l.Block), "has experts but no plan entry%s", draftNote(l))
 	}
 	for _, block := range p.Blocks() {
 		if e.Layer(block) == nil {
@@ -107,16 +104,15 @@ func groupFault(e *Experts, keep int) error {
 	case keep%e.Groups != 0:
 		return fmt.Errorf("keeps %d experts, which %d routing groups cannot share equally", keep, e.Groups)
 	case kept < 2:
-		return fmt.Errorf("keeps %d experts in each of %d routing groups, but a group is ranked by its two best", kept, e.Groups)
+		return fmt.Errorf("keeps %d experts, %d in each of %d routing groups, but a group is ranked by its two best", keep, kept, e.Groups)
 	case kept*e.GroupsUsed < e.Used:
 		return fmt.Errorf("keeps %d experts in each routing group, but %d are used from %d groups", kept, e.Used, e.GroupsUsed)
 	}
 	return nil
 }
 
-// checkTables wants a rule for id tables: an entry whose expert is dropped has no
-// exact replacement.
-func (p *Plan) checkTables(e *Experts, fs *Faults) {
+// checkRules refuses rules that are not known: they decide what is written.
+func (p *Plan) checkRules(fs *Faults) {
 	if r := p.Rules.DroppedIDs; r != "" && r != NearestKept {
 		fs.add("rules.dropped_ids", "%q is not known, want %q", r, NearestKept)
 	}

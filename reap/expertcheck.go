@@ -171,6 +171,7 @@ func opaqueSize(t *gguf.Tensor) (int64, error) {
 // checkUnplaced looks at the tensors that no rule places: one that could belong to
 // experts must not be copied unchanged.
 func (f *finder) checkUnplaced() {
+	var chunked []int
 	for _, block := range sortedKeys(f.others) {
 		_, routes := f.layers[block]
 		for _, t := range f.others[block] {
@@ -181,13 +182,18 @@ func (f *finder) checkUnplaced() {
 			}
 			switch {
 			case strings.Contains(name, "_chexps."):
-				f.faults.add(tensorPlace(t), "chunk experts (as in grovemoe): their weights are looked up by chunk number among the routed experts, so pruning changes them; not supported")
+				if len(chunked) == 0 || chunked[len(chunked)-1] != block {
+					chunked = append(chunked, block)
+				}
 			case strings.Contains(name, "_exps"):
 				f.faults.add(tensorPlace(t), "unknown tensor of routed experts")
 			case routes && last == uint64(f.experts.Count):
 				f.faults.add(tensorPlace(t), "last dimension is the expert count, %d, and its role is not known", last)
 			}
 		}
+	}
+	if len(chunked) > 0 {
+		f.faults.add(layerList(chunked), "chunk experts (\"_chexps\", as in grovemoe): each is weighted by the probability of the routed expert with the chunk's number, and pruning changes which that is; not supported")
 	}
 	if blocks := sortedKeys(f.legacy); len(blocks) > 0 {
 		f.faults.add(layerList(blocks), "one tensor for each expert (such as %q): an old layout that llama.cpp no longer loads; convert the model again", "blk.0.ffn_up.0.weight")

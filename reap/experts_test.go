@@ -202,7 +202,7 @@ func TestExpertFaults(t *testing.T) {
 		},
 		"grovemoe": {
 			func(r *recipe) { r.arch = "grovemoe"; r.add("blk.1.ffn_up_chexps.weight", gguf.F32, 4, 4, 4) },
-			[]string{`"blk.1.ffn_up_chexps.weight": chunk experts`, "grovemoe cannot be pruned"},
+			[]string{`layer 1: chunk experts ("_chexps", as in grovemoe)`},
 		},
 		"partial blocks": {
 			func(r *recipe) {

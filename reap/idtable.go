@@ -160,20 +160,38 @@ type remapped struct {
 // ReadAt replaces the ids of the rows that the range touches.
 func (r *remapped) ReadAt(p []byte, off int64) (int, error) {
 	size := int64(4 * r.table.used)
-	row := make([]byte, size)
-	for n := 0; n < len(p); {
+	n := 0
+	for n < len(p) {
 		at := off + int64(n)
-		if _, err := r.source.ReadAt(row, at-at%size); err != nil && err != io.EOF {
-			return n, err
-		} else if err == io.EOF {
-			return n, io.EOF
+		rows := p[n : n+(len(p)-n)/int(size)*int(size)]
+		if at%size == 0 && len(rows) > 0 {
+			if err := r.rows(rows, at); err != nil {
+				return n, err
+			}
+			n += len(rows)
+			continue
 		}
-		if err := r.table.remapRow(row); err != nil {
-			return n, fmt.Errorf("id table row %d: %w", at/size, err)
+		row := make([]byte, size) // the range begins or ends inside it
+		if err := r.rows(row, at-at%size); err != nil {
+			return n, err
 		}
 		n += copy(p[n:], row[at%size:])
 	}
-	return len(p), nil
+	return n, nil
+}
+
+// rows reads and replaces whole rows.
+func (r *remapped) rows(p []byte, off int64) error {
+	if n, err := r.source.ReadAt(p, off); n < len(p) {
+		return err
+	}
+	size := 4 * r.table.used
+	for i := 0; i < len(p); i += size {
+		if err := r.table.remapRow(p[i : i+size]); err != nil {
+			return fmt.Errorf("id table row %d: %w", (off+int64(i))/int64(size), err)
+		}
+	}
+	return nil
 }
 
 // nearestKept ranks for each dropped expert of a layer the kept ones by the cosine of

@@ -72,14 +72,11 @@ func (f *finder) checkPresence(role Role) {
 
 func sortedRoles() []Role { return sortedKeys(roleDims) }
 
-// checkArchitecture refuses what no tensor shows: places where llama.cpp's graph
-// depends on the expert count or on expert numbers.
+// checkArchitecture refuses Llama 4 Maverick: llama.cpp tells it by its expert count
+// (llama4.cpp) and gives any other count QK-norm, which no key can turn off.
 func (f *finder) checkArchitecture() {
-	switch e := &f.experts; {
-	case e.Architecture == "llama4" && e.Count == 128:
+	if f.experts.Architecture == "llama4" && f.experts.Count == 128 {
 		f.faults.add("", "llama4 with 128 experts cannot be pruned: llama.cpp takes any other count for a model with QK-norm, which corrupts attention without a message")
-	case e.Architecture == "grovemoe":
-		f.faults.add("", "grovemoe cannot be pruned: its chunk experts are weighted by the probabilities of the routed experts with the chunk numbers, and pruning changes which those are")
 	}
 }
 

@@ -2,6 +2,7 @@ package reap
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -82,17 +83,9 @@ var bystanderPrefixes = []string{
 
 // bystander reports whether the tensor is known to hold nothing for each expert.
 func bystander(name string) bool {
-	for _, known := range bystanderNames {
-		if name == known {
-			return true
-		}
-	}
-	for _, prefix := range bystanderPrefixes {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(bystanderNames, name) || slices.ContainsFunc(bystanderPrefixes, func(prefix string) bool {
+		return strings.HasPrefix(name, prefix)
+	})
 }
 
 // legacyName matches the layout with one tensor for each expert and projection.

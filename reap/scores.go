@@ -27,8 +27,8 @@ func (s *Scores) Blocks() []int { return sortedKeys(s.Layers) }
 //
 //	BLOCK TAB EXPERT TAB SCORE LF
 //
-// with the score as Go's and C's %a-like shortest exact hexadecimal float. Counts are
-// written as a fourth field where they are known.
+// with the score as the shortest exact hexadecimal float, such as 0x1.8p+01 for 3.
+// Counts are written as a fourth field, in the same form, where they are known.
 func (s *Scores) WriteTo(w io.Writer) (int64, error) {
 	out := bufio.NewWriter(w)
 	var n int64

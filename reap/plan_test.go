@@ -1,0 +1,267 @@
+package reap
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func samplePlan() *Plan {
+	return &Plan{
+		Source:     Source{StructureDigest: "blake3:00", Architecture: "kimi-k3", Name: `a "name" <&>`},
+		NumExperts: 8, KeepCount: 3,
+		Criterion: Criterion{
+			Name: SeededRandom, Version: 1,
+			Parameters: map[string]string{"seed": "7", "a": "b"},
+			Inputs:     []Input{{"scores.npz", strings.Repeat("0f", 32)}},
+		},
+		Layers: map[int][]int{10: {0, 1, 2}, 2: {5, 1, 6}},
+	}
+}
+
+// Layers stand in numeric order and keep lists keep theirs.
+const samplePlanText = `{
+  "schema": "ggufreap/plan/v1",
+  "source": {
+    "structure_digest": "blake3:00",
+    "weights_digest": null,
+    "architecture": "kimi-k3",
+    "name": "a \"name\" <&>"
+  },
+  "mode": "uniform",
+  "num_experts": 8,
+  "keep_count": 3,
+  "criterion": {
+    "name": "seeded-random",
+    "version": 1,
+    "parameters": {
+      "a": "b",
+      "seed": "7"
+    },
+    "inputs": [
+      {
+        "file": "scores.npz",
+        "sha256": "0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f"
+      }
+    ]
+  },
+  "scores_digest": null,
+  "layers": {
+    "2": {
+      "keep": [5, 1, 6]
+    },
+    "10": {
+      "keep": [0, 1, 2]
+    }
+  }
+}
+`
+
+func TestPlanEncode(t *testing.T) {
+	got, err := samplePlan().Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != samplePlanText {
+		t.Errorf("got\n%s", got)
+	}
+	p := samplePlan()
+	p.Source.Name = "\xff"
+	if _, err := p.Encode(); err == nil {
+		t.Error("a name that is not UTF-8 was written")
+	}
+}
+
+func TestPlanRoundTrip(t *testing.T) {
+	plans := map[string]*Plan{"plain": samplePlan(), "full": samplePlan()}
+	full := plans["full"]
+	full.Source.WeightsDigest, full.ScoresDigest = "blake3:01", "blake3:02"
+	full.Rules = Rules{DraftLayers: DraftScored, DroppedIDs: NearestKept}
+	full.Criterion.Parameters, full.Criterion.Inputs = nil, nil
+	for name, p := range plans {
+		data, err := p.Encode()
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		back, err := DecodePlan(data)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if !reflect.DeepEqual(back, p) {
+			t.Errorf("%s: got %+v, want %+v", name, back, p)
+		}
+	}
+}
+
+// Each case replaces one piece of a good document.
+func TestPlanFaults(t *testing.T) {
+	cases := map[string]struct {
+		old, new string
+		want     []string
+	}{
+		"other version":      {"plan/v1", "plan/v2", []string{`schema: "ggufreap/plan/v2", want`}},
+		"unknown field":      {`"mode"`, `"extra": 1, "mode"`, []string{"extra: unknown field"}},
+		"unknown deep field": {`"weights_digest"`, `"Weights_digest": null, "weights_digest"`, []string{"source.Weights_digest: unknown field"}},
+		"missing field":      {`"keep_count": 3,`, ``, []string{"keep_count: missing"}},
+		"other mode":         {`"uniform"`, `"graded"`, []string{`mode: "graded", want "uniform"`}},
+		"wrong types": {`"num_experts": 8`, `"num_experts": "8"`, []string{
+			`num_experts: "8", want a whole number`}},
+		"odd entries": {`[5, 1, 6]`, `[0, 1.5, true, "3", -0]`, []string{
+			`layer "2": entry 1 is 1.5`, `layer "2": entry 2 is true`, `layer "2": entry 3 is "3"`, `layer "2": entry 4 is -0`}},
+		"negative and too large": {`[5, 1, 6]`, `[-1, 8, 6]`, []string{"layer 2: entry 0 is expert -1, want 0 to 7", "layer 2: entry 1 is expert 8"}},
+		"twice":                  {`[5, 1, 6]`, `[5, 1, 5]`, []string{"layer 2: expert 5 stands twice, as entry 0 and as entry 2"}},
+		"several layers":         {`[5, 1, 6]`, `[5, 1]`, []string{"layer 2: keeps 2 experts, want 3"}},
+		"leading zero":           {`"10"`, `"010"`, []string{`layer "010": not a block number`}},
+		"same layer twice":       {`"10"`, `"2"`, []string{`key "2" stands twice`}},
+		"same key twice":         {`"mode"`, `"mode": "uniform", "mode"`, []string{`key "mode" stands twice`}},
+		"no keep":                {`"keep": [5, 1, 6]`, ``, []string{`layer "2": missing`}},
+		"more text":              {"}\n}\n", "}\n}\n{}", []string{"more text after the document"}},
+		"cut":                    {"}\n}\n", "}", []string{"unexpected EOF"}},
+		"not UTF-8":              {"a \\\"name", "\xff", []string{"not UTF-8"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if strings.Count(samplePlanText, c.old) != 1 {
+				t.Fatalf("%q does not stand once in the document", c.old)
+			}
+			_, err := DecodePlan([]byte(strings.Replace(samplePlanText, c.old, c.new, 1)))
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			var faults Faults
+			if errors.As(err, &faults) {
+				wantFaults(t, faults, c.want...)
+			} else if len(c.want) != 1 || !strings.Contains(err.Error(), c.want[0]) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func FuzzReadPlan(f *testing.F) {
+	f.Add([]byte(samplePlanText))
+	for _, c := range communityPlans {
+		f.Add([]byte(c.text))
+	}
+	e := mustExperts(f, moe(3).model(f))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := ReadPlan(data, e)
+		if err != nil {
+			return
+		}
+		p.Check(e)
+		if p.faults() != nil {
+			return // a foreign plan, not checked yet
+		}
+		text, err := p.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := DecodePlan(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, _ := back.Encode(); string(again) != string(text) {
+			t.Errorf("rewritten\n%s\nas\n%s", text, again)
+		}
+	})
+}
+
+// communityPlans all keep 5, 1, 6 of 8 experts in layers 1 to 3 (or the same set in
+// ascending order, for forms that list what is dropped), or are refused.
+var communityPlans = []struct {
+	name, text string
+	form       string
+	keep       []int
+	faults     []string
+}{
+	{name: "kimi-k3-mlx", form: "reap_plan", keep: []int{5, 1, 6},
+		text: `{"mode":"uniform","top_k":2,"num_experts":8,"min_experts":4,"layers":{
+			"1":{"keep":[5,1,6],"bits":{"all":"mxfp4"}},"2":{"keep":[5,1,6]},"3":{"keep":[5,1,6]}}}`},
+	{name: "keep by block", form: "keep lists", keep: []int{5, 1, 6},
+		text: `{"keep":{"1":[5,1,6],"2":[5,1,6],"3":[5,1,6]},"n_expert_in":8,"arch":"x"}`},
+	{name: "keep by place", form: "keep lists", keep: []int{5, 1, 6},
+		text: `{"keep":[[],[5,1,6],[5,1,6],[5,1,6]]}`},
+	{name: "bare", form: "keep lists", keep: []int{5, 1, 6},
+		text: `{"1":[5,1,6],"2":[5,1,6],"3":[5,1,6]}`},
+	{name: "aikar", form: "aikar-moe-prune", keep: []int{1, 5, 6},
+		text: `{"format":"aikar-moe-prune","version":1,"mode":"soft","model":{"architecture":"test","expert_count":8},
+			"pruning":{"layers":{"1":{"disabled_experts":[0,2,3,4,7]},"2":{"disabled_experts":[7,4,3,2,0]},"3":{"disabled_experts":[0,2,3,4,7]}}}}`},
+	{name: "vLLM pairs", form: "pruned_experts", keep: []int{1, 5, 6},
+		text: `{"version":1,"model":"m","pruned_experts":[[1,0],[1,2],[1,3],[1,4],[1,7],[2,0],[2,2],[2,3],[2,4],[2,7],[3,0],[3,2],[3,3],[3,4],[3,7]]}`},
+
+	{name: "graded", text: `{"mode":"graded","layers":{"1":{"keep":[5,1,6]}}}`,
+		faults: []string{`mode: "graded": this mode gives layers or experts different widths`}},
+	{name: "width blocks", text: `{"num_experts":8,"n_ff_exp":1024,"block":256,"layers":{"1":{"keep":[1,4],"wblocks":{"1":[0,2],"4":[1,3]}}}}`,
+		faults: []string{`layer "1": "wblocks" cuts the width of experts`}},
+	{name: "other count", text: `{"num_experts":896,"layers":{"1":{"keep":[5,1,6]}}}`,
+		faults: []string{"num_experts: 896, the model has 8"}},
+	{name: "own list for draft", text: `{"keep":{"1":[5,1,6]},"mtp_keep":[0,1]}`,
+		faults: []string{"mtp_keep: draft layers with lists of their own count"}},
+	{name: "aikar of another model", text: `{"format":"aikar-moe-prune","version":2,"model":{"architecture":"x","expert_count":9},"pruning":{"layers":{}}}`,
+		faults: []string{"version: 2, want 1", "expert_count: 9, the model has 8", `model.architecture: "x", the model is "test"`}},
+	{name: "cache of scores", text: `{"format":"llama-moe-prune-importance-cache"}`,
+		faults: []string{`format: "llama-moe-prune-importance-cache" is not a plan`}},
+	{name: "pairs out of range", text: `{"pruned_experts":[[1,8],[1,2],[1,2],[1]]}`,
+		faults: []string{"layer 1: drops expert 8", "layer 1: drops expert 2", "pruned_experts[3]: want a block and an expert"}},
+	{name: "unknown form", text: `{"experts":[1,2]}`, faults: []string{"none of the known forms"}},
+}
+
+func TestCommunityPlans(t *testing.T) {
+	e := mustExperts(t, moe(3).model(t))
+	for _, c := range communityPlans {
+		t.Run(c.name, func(t *testing.T) {
+			p, err := ReadPlan([]byte(c.text), e)
+			if c.faults != nil {
+				var faults Faults
+				if !errors.As(err, &faults) {
+					t.Fatalf("error %v, want faults", err)
+				}
+				wantFaults(t, faults, c.faults...)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Check(e).Err(); err != nil {
+				t.Error(err)
+			}
+			want := planFor(e, c.keep...)
+			want.Source = Source{Architecture: "test"}
+			want.Criterion.Parameters = map[string]string{"form": c.form}
+			if !reflect.DeepEqual(p, want) {
+				t.Errorf("got %+v, want %+v", p, want)
+			}
+		})
+	}
+}
+
+func TestOrdinalMaskIsRefused(t *testing.T) {
+	e := mustExperts(t, moe(1).model(t))
+	_, err := ReadPlan([]byte("# dropped\n\n0 3\n0 5\n"), e)
+	if err == nil || !strings.Contains(err.Error(), "counts layers among the MoE blocks") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Our own documents come through the same door.
+func TestReadPlanTakesOwnDocuments(t *testing.T) {
+	p, err := ReadPlan([]byte(samplePlanText), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(p, samplePlan()) {
+		t.Errorf("got %+v", p)
+	}
+}
+
+func TestNewInput(t *testing.T) {
+	// The digest of "abc" is the first example of FIPS 180-2.
+	want := Input{"abc.txt", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}
+	for _, name := range []string{"abc.txt", "testdata/abc.txt", `c:\x\abc.txt`} {
+		if got := NewInput(name, []byte("abc")); got != want {
+			t.Errorf("%q: %+v", name, got)
+		}
+	}
+}
