@@ -1,0 +1,65 @@
+package manifest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zeebo/blake3"
+)
+
+// tensorLine is what a digest of all tensors says about one of them.
+type tensorLine struct {
+	name  string
+	typ   string   // as ggml spells it, upper case
+	shape []uint64 // innermost first, as stored
+}
+
+// digestTensors returns the weights digest of lines, sums[i] being the tensor
+// digest of lines[i], or their structure digest when sums is nil.
+func digestTensors(lines []tensorLine, sums []Sum) (Digest, error) {
+	order := make([]int, len(lines))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(lines[a].name, lines[b].name) })
+	h := blake3.New()
+	for i, at := range order {
+		line := lines[at]
+		if err := checkLineName("tensor", line.name); err != nil {
+			return Digest{}, err
+		}
+		if i > 0 && line.name == lines[order[i-1]].name {
+			return Digest{}, fmt.Errorf("tensor name %q comes twice", line.name)
+		}
+		h.WriteString(line.name + "\t" + line.typ + "\t" + dims(line.shape))
+		if sums != nil {
+			h.WriteString("\t" + sums[at].String())
+		}
+		h.WriteString("\n")
+	}
+	return Digest{BLAKE3, Sum(h.Sum(nil))}, nil
+}
+
+// dims writes a shape as DIM0,DIM1,...
+func dims(shape []uint64) string {
+	var b []byte
+	for i, d := range shape {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendUint(b, d, 10)
+	}
+	return string(b)
+}
+
+// checkLineName refuses a name that could end its line or its field, or sort
+// differently as part of a line than alone.
+func checkLineName(kind, name string) error {
+	if i := strings.IndexFunc(name, func(r rune) bool { return r < ' ' }); i >= 0 {
+		return fmt.Errorf("%s name %q has the control character %q, so no digest is defined for it", kind, name, name[i:i+1])
+	}
+	return nil
+}
