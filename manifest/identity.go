@@ -3,12 +3,60 @@ package manifest
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/zeebo/blake3"
+
+	"ggufreap/gguf"
 )
+
+// StructureDigest returns the structure digest of a model, which needs its headers
+// only. A model that lacks shards has none, nor has one with a name twice.
+func StructureDigest(m *gguf.Model) (Digest, error) {
+	if len(m.Missing) > 0 {
+		return Digest{}, fmt.Errorf("shard %q is missing, so the model's structure is not known", m.Missing[0])
+	}
+	lines := make([]tensorLine, len(m.Tensors()))
+	for i, t := range m.Tensors() {
+		lines[i] = tensorLine{t.Name, t.Type.String(), t.Shape}
+	}
+	return digestTensors(lines, nil)
+}
+
+// splitPrefix begins the keys that say how an artifact is cut, not what it is.
+const splitPrefix = "split."
+
+// MetadataDigest returns the metadata digest of md: every key but split.*. It reads
+// long values from their file. A key that comes twice is an error.
+func MetadataDigest(md *gguf.Metadata) (Digest, error) {
+	var lines []string
+	for key, value := range md.All() {
+		if strings.HasPrefix(key, splitPrefix) {
+			continue
+		}
+		if err := checkLineName("key", key); err != nil {
+			return Digest{}, err
+		}
+		h := blake3.New()
+		if _, err := io.Copy(h, value.Reader()); err != nil {
+			return Digest{}, fmt.Errorf("key %q: %w", key, err)
+		}
+		lines = append(lines, fmt.Sprintf("%s\t%s\t%s\n", key, value.Type(), Sum(h.Sum(nil))))
+	}
+	slices.Sort(lines)
+	h := blake3.New()
+	for i, line := range lines {
+		key, _, _ := strings.Cut(line, "\t")
+		if i > 0 && strings.HasPrefix(lines[i-1], key+"\t") {
+			return Digest{}, fmt.Errorf("key %q comes twice", key)
+		}
+		h.WriteString(line)
+	}
+	return Digest{BLAKE3, Sum(h.Sum(nil))}, nil
+}
 
 // tensorLine is what a digest of all tensors says about one of them.
 type tensorLine struct {

@@ -1,0 +1,144 @@
+package manifest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"ggufreap/gguf"
+)
+
+// lines and their digests, which another BLAKE3 implementation gave for the text
+//
+//	a TAB F32 TAB 4 [TAB emptyBLAKE3] LF
+//	a.b TAB IQ1_S TAB 256,2,3 [TAB emptyBLAKE3] LF
+//	z TAB I8 TAB [TAB emptyBLAKE3] LF
+var handLines = []tensorLine{{"z", "I8", nil}, {"a", "F32", []uint64{4}}, {"a.b", "IQ1_S", []uint64{256, 2, 3}}}
+
+const (
+	handStructure = "blake3:f688ddf9780191430c33978c10051f93c1663f571fc6b8ba8cb498c3ff383050"
+	handWeights   = "blake3:256bc931a22f0597fd08268e91d0e89da829b48b5539e0f3ecbcac4c3164d7a7"
+)
+
+func TestDigestTensorsByHand(t *testing.T) {
+	empty := mustSum(t, emptyBLAKE3)
+	for want, sums := range map[string][]Sum{handStructure: nil, handWeights: {empty, empty, empty}} {
+		got, err := digestTensors(handLines, sums)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.String() != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func TestDigestTensorsRefuses(t *testing.T) {
+	for _, name := range []string{"a\tF32", "a\nb", "a\x00", "\x1b[2J"} {
+		if _, err := digestTensors([]tensorLine{{name, "F32", nil}}, nil); err == nil || !strings.Contains(err.Error(), "control character") {
+			t.Errorf("name %q: got %v", name, err)
+		}
+	}
+	if _, err := digestTensors([]tensorLine{{"a", "F32", nil}, {"b", "F32", nil}, {"a", "F16", nil}}, nil); err == nil {
+		t.Error("a name twice was accepted")
+	}
+}
+
+func TestStructureDigestRestsOnStructureOnly(t *testing.T) {
+	structure := func(c gguf.Contents, s gguf.Split) Digest {
+		t.Helper()
+		d, err := StructureDigest(newModel(t, c, s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	want := structure(testContents(1), gguf.Split{})
+
+	reordered := testContents(1)
+	slices.Reverse(reordered.Views)
+	aligned := testContents(1)
+	aligned.Metadata.Set(gguf.KeyAlignment, gguf.Uint32Value(4096))
+	same := map[string]Digest{
+		"three shards": structure(testContents(1), gguf.Split{Shards: 3}),
+		"other data":   structure(testContents(2), gguf.Split{}),
+		"reordered":    structure(reordered, gguf.Split{Shards: 2}),
+		"alignment":    structure(aligned, gguf.Split{}),
+	}
+	for name, got := range same {
+		if got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+	}
+
+	shape, typ, name := testContents(1), testContents(1), testContents(1)
+	viewNamed(shape, "token_embd.weight").Shape = []uint64{7, 33}
+	viewNamed(typ, "token_embd.weight").Type = gguf.BF16
+	viewNamed(name, "token_embd.weight").Name = "tok"
+	fewer := testContents(1)
+	fewer.Views = fewer.Views[1:]
+	for what, c := range map[string]gguf.Contents{"shape": shape, "type": typ, "name": name, "fewer": fewer} {
+		if structure(c, gguf.Split{}) == want {
+			t.Errorf("another %s gives the same digest", what)
+		}
+	}
+}
+
+func TestMetadataDigest(t *testing.T) {
+	digest := func(md *gguf.Metadata) Digest {
+		t.Helper()
+		d, err := MetadataDigest(md)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	want := digest(testContents(1).Metadata)
+
+	split := newModel(t, testContents(1), gguf.Split{Shards: 3}).Metadata()
+	if _, ok := split.Get(gguf.KeySplitCount); !ok {
+		t.Fatal("the split model has no split.count to leave out")
+	}
+	if got := digest(split); got != want {
+		t.Errorf("split model has %s, want %s", got, want)
+	}
+
+	turned := gguf.NewMetadata()
+	for _, key := range slices.Backward(testContents(1).Metadata.Keys()) {
+		v, _ := testContents(1).Metadata.Get(key)
+		turned.Set(key, v)
+	}
+	if got := digest(turned); got != want {
+		t.Errorf("keys in another order have %s, want %s", got, want)
+	}
+
+	for what, v := range map[string]gguf.Value{"type": gguf.Uint64Value(testExperts), "value": gguf.Uint32Value(5)} {
+		md := testContents(1).Metadata
+		md.Set("test.expert_count", v)
+		if digest(md) == want {
+			t.Errorf("another %s gives the same digest", what)
+		}
+	}
+}
+
+func TestMetadataDigestByHand(t *testing.T) {
+	// b TAB u8 TAB BLAKE3(07) LF, b.a TAB arr TAB BLAKE3(06000000 01.. 00000000) LF,
+	// taken with another BLAKE3 implementation.
+	const want = "blake3:ba199c393b8753797ff3dfa44a1acf9eeaf91010bcb774d5d09f94340e244030"
+	md := gguf.NewMetadata()
+	md.Set("b.a", gguf.Float32sValue(0))
+	md.Set("split.no", gguf.Uint16Value(1))
+	md.Set("b", gguf.Uint8Value(7))
+	got, err := MetadataDigest(md)
+	if err != nil || got.String() != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+}
+
+func TestMetadataDigestRefusesForgedLines(t *testing.T) {
+	md := gguf.NewMetadata()
+	md.Set("a\tu8\tx\nb", gguf.Uint8Value(1))
+	if _, err := MetadataDigest(md); err == nil {
+		t.Error("a key with TAB and LF was accepted")
+	}
+}
