@@ -78,3 +78,13 @@ func TestSumsAgreeWithCoreutils(t *testing.T) {
 		}
 	}
 }
+
+func TestSha256sumAcceptsARelease(t *testing.T) {
+	dir, _ := mustRelease(t)
+	check := exec.Command("sha256sum", "--check", "--strict", SumsName)
+	check.Dir = dir
+	out, err := check.CombinedOutput()
+	if err != nil || bytes.Count(out, []byte(": OK\n")) != len(releaseNames) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -1,0 +1,91 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+)
+
+// bufferSize is what one worker reads and writes at a time: small enough for what
+// was read to stay in the processor's cache while several hashes look at it.
+const bufferSize = 256 << 10
+
+// forEach calls work for each i below n, on at most workers goroutines (0: as many as
+// processors) that have one buffer each. The first error cancels the context of the
+// others and is returned when all have ended; of several, the one of the lowest i.
+func forEach(ctx context.Context, n, workers int, work func(ctx context.Context, i int, buf []byte) error) error {
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	next := make(chan int)
+	errs := make([]error, n)
+	var group sync.WaitGroup
+	for range min(workers, n) {
+		group.Go(func() {
+			buf := make([]byte, bufferSize)
+			for i := range next {
+				if errs[i] = work(inner, i, buf); errs[i] != nil {
+					cancel()
+				}
+			}
+		})
+	}
+	handOut(inner, n, next)
+	group.Wait()
+	return firstError(ctx, errs)
+}
+
+// handOut sends the indexes below n until ctx is done.
+func handOut(ctx context.Context, n int, next chan<- int) {
+	defer close(next)
+	for i := range n {
+		select {
+		case next <- i:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// firstError prefers a cause to the cancellations that it led to.
+func firstError(ctx context.Context, errs []error) error {
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			return err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return errors.Join(errs...)
+}
+
+// Progress is told how many bytes of how many are done. Calls come one at a time and
+// never go back, but from several goroutines.
+type Progress func(done, total int64)
+
+// meter adds up what workers have done.
+type meter struct {
+	mu     sync.Mutex
+	done   int64
+	total  int64
+	report Progress
+}
+
+func newMeter(total int64, report Progress) *meter {
+	return &meter{total: total, report: report}
+}
+
+// Write counts bytes that pass by.
+func (m *meter) Write(p []byte) (int, error) {
+	if m.report != nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.done += int64(len(p))
+		m.report(m.done, m.total)
+	}
+	return len(p), nil
+}

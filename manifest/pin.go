@@ -1,0 +1,100 @@
+package manifest
+
+import "ggufreap/gguf"
+
+// PinSchema is the schema of the pin documents that this package writes, and the only
+// one that it reads.
+const PinSchema = "ggufreap/pin/v1"
+
+// Pin is the identity of one artifact: the digests of all its parts. Everything but
+// Declared was measured.
+type Pin struct {
+	Schema         string   `json:"schema"`
+	Artifact       Artifact `json:"artifact"`
+	Declared       Declared `json:"declared"`
+	Files          []File   `json:"files"` // in shard order
+	WeightsDigest  Digest   `json:"weights_digest"`
+	MetadataDigest Digest   `json:"metadata_digest"`
+	Tensors        []Tensor `json:"tensors"` // in the order of the artifact's tables
+}
+
+// Artifact says what an artifact is called and how large it is. Sizes are bytes;
+// TensorBytes is data without headers and padding.
+type Artifact struct {
+	Name         string `json:"name"`
+	Architecture string `json:"architecture"`
+	Shards       int    `json:"shards"`
+	FileBytes    int64  `json:"file_bytes"`
+	TensorBytes  int64  `json:"tensor_bytes"`
+}
+
+// Declared holds what somebody said of the artifact and nobody measured. A field is nil
+// where nobody said.
+type Declared struct {
+	Repo              *string `json:"repo"`
+	Revision          *string `json:"revision"`
+	License           *string `json:"license"`
+	QuantizationLabel *string `json:"quantization_label"`
+	BaseModel         *string `json:"base_model"`
+}
+
+// File is one file of an artifact.
+type File struct {
+	Name   string `json:"name"` // base name
+	Size   int64  `json:"size"`
+	SHA256 Sum    `json:"sha256"`
+}
+
+// Tensor is one tensor of an artifact.
+type Tensor struct {
+	Name   string   `json:"name"`
+	Type   string   `json:"type"`  // as ggml spells it, upper case
+	Shape  []uint64 `json:"shape"` // innermost dim first
+	Size   int64    `json:"size"`  // bytes of data without padding
+	BLAKE3 Sum      `json:"blake3"`
+	Slabs  *Slabs   `json:"slabs,omitempty"`
+}
+
+// Slabs identifies the parts of a tensor that carries one slab for each routed expert.
+// Exactly one of BLAKE3 and Bytes is set; in a document both are base64.
+type Slabs struct {
+	Axis   int    `json:"axis"`  // index in Shape of the expert dim, which is the last
+	Count  int    `json:"count"` // of slabs, all of the same size
+	BLAKE3 []byte `json:"blake3,omitempty"`
+	Bytes  []byte `json:"bytes,omitempty"` // the slabs themselves, where one has at most 32 bytes
+}
+
+// At returns what identifies slab i: its digest, or its bytes.
+func (s *Slabs) At(i int) []byte {
+	all := s.BLAKE3
+	if s.Bytes != nil {
+		all = s.Bytes
+	}
+	width := len(all) / s.Count
+	return all[i*width : (i+1)*width]
+}
+
+// seal takes the digests that rest on all tensors and on the metadata.
+func (p *Pin) seal(md *gguf.Metadata) error {
+	lines := make([]tensorLine, len(p.Tensors))
+	sums := make([]Sum, len(p.Tensors))
+	for i, t := range p.Tensors {
+		lines[i] = tensorLine{t.Name, t.Type, t.Shape}
+		sums[i] = t.BLAKE3
+	}
+	var err error
+	if p.WeightsDigest, err = digestTensors(lines, sums); err != nil {
+		return err
+	}
+	p.MetadataDigest, err = MetadataDigest(md)
+	return err
+}
+
+// StructureDigest returns the structure digest of the pinned artifact.
+func (p *Pin) StructureDigest() (Digest, error) {
+	lines := make([]tensorLine, len(p.Tensors))
+	for i, t := range p.Tensors {
+		lines[i] = tensorLine{t.Name, t.Type, t.Shape}
+	}
+	return digestTensors(lines, nil)
+}

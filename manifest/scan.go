@@ -1,0 +1,110 @@
+package manifest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+)
+
+// A span is a range of a file that some writer wants to see.
+type span struct {
+	offset, size int64
+	begin        func() io.Writer // called when the range begins
+}
+
+// scan reads size bytes of r front to back, once, through buf. The whole goes to every
+// byte's listener, and each span, which must not overlap another, to its own.
+func scan(ctx context.Context, r io.ReaderAt, size int64, buf []byte, whole io.Writer, spans []span) error {
+	spans = slices.SortedFunc(slices.Values(spans), func(a, b span) int { return cmp.Compare(a.offset, b.offset) })
+	cursor := spanCursor{rest: spans}
+	for offset := int64(0); offset < size; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		part := buf[:min(int64(len(buf)), size-offset)]
+		n, err := r.ReadAt(part, offset)
+		if n < len(part) {
+			if err == nil || errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return fmt.Errorf("reading at byte %d of %d: %w", offset+int64(n), size, err)
+		}
+		if _, err := whole.Write(part); err != nil {
+			return err
+		}
+		if err := cursor.write(part, offset); err != nil {
+			return err
+		}
+		offset += int64(len(part))
+	}
+	return cursor.end(size)
+}
+
+// spanCursor hands the bytes of a file to the spans, in order.
+type spanCursor struct {
+	now  io.Writer // of rest[0], once it has begun
+	rest []span
+}
+
+// write hands on part, which stands at offset of the file.
+func (c *spanCursor) write(part []byte, offset int64) error {
+	end := offset + int64(len(part))
+	for len(c.rest) > 0 && c.rest[0].offset < end {
+		s := c.rest[0]
+		if c.now == nil {
+			c.now = s.begin()
+		}
+		from, to := max(s.offset, offset), min(s.offset+s.size, end)
+		if from < to && c.now != nil {
+			if _, err := c.now.Write(part[from-offset : to-offset]); err != nil {
+				return err
+			}
+		}
+		if s.offset+s.size > end {
+			return nil
+		}
+		c.now, c.rest = nil, c.rest[1:]
+	}
+	return nil
+}
+
+// end begins the empty spans at the end of a file of size bytes; any other span that is
+// left lies outside.
+func (c *spanCursor) end(size int64) error {
+	for _, s := range c.rest {
+		if s.size > 0 {
+			return fmt.Errorf("reading at byte %d of %d: %w", s.offset, size, io.ErrUnexpectedEOF)
+		}
+		s.begin()
+	}
+	return nil
+}
+
+// sumFile returns the SHA-256 and the size of a regular file, links followed.
+func sumFile(ctx context.Context, path string, buf []byte, count io.Writer) (Sum, int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Sum{}, 0, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return Sum{}, 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return Sum{}, 0, fmt.Errorf("%q is not a regular file", path)
+	}
+	hasher := newFileHasher()
+	var listener io.Writer = hasher
+	if count != nil {
+		listener = io.MultiWriter(hasher, count)
+	}
+	if err := scan(ctx, f, info.Size(), buf, listener, nil); err != nil {
+		return Sum{}, hasher.size, fmt.Errorf("%s: %w", path, err)
+	}
+	return hasher.Sum(), info.Size(), nil
+}

@@ -1,0 +1,23 @@
+//go:build !windows
+
+package manifest
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// syncFolder makes the names in a folder durable. Some network file systems cannot do
+// so for a folder and say EINVAL; they keep names by other means or not at all.
+func syncFolder(root *os.Root) error {
+	dir, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	err = dir.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return errors.Join(err, dir.Close())
+}

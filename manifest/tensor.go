@@ -1,0 +1,84 @@
+package manifest
+
+import (
+	"fmt"
+	"io"
+
+	"ggufreap/gguf"
+)
+
+// SlabCount says how many slabs a tensor carries, 0 for none.
+type SlabCount func(tensor string) int
+
+// describe returns a Tensor without its digests, and refuses a slab count that does not
+// fit: the expert dim is the last, and slabs are equal.
+func describe(name string, typ gguf.Type, shape []uint64, size int64, slabs SlabCount) (Tensor, error) {
+	t := Tensor{Name: name, Type: typ.String(), Shape: shape, Size: size}
+	if t.Shape == nil {
+		t.Shape = []uint64{}
+	}
+	count := 0
+	if slabs != nil {
+		count = slabs(name)
+	}
+	switch {
+	case count == 0:
+		return t, nil
+	case count < 0 || len(shape) == 0 || shape[len(shape)-1] != uint64(count):
+		return t, fmt.Errorf("tensor %q: shape %v does not end in %d slabs", name, shape, count)
+	case size == 0 || size%int64(count) != 0:
+		return t, fmt.Errorf("tensor %q: %d bytes do not divide into %d slabs", name, size, count)
+	}
+	t.Slabs = &Slabs{Axis: len(shape) - 1, Count: count}
+	return t, nil
+}
+
+// slabCount returns how many slabs t has, 0 for none.
+func (t *Tensor) slabCount() int {
+	if t.Slabs == nil {
+		return 0
+	}
+	return t.Slabs.Count
+}
+
+// tensorListener takes the digests of tensors that pass by one after the other, with
+// one hasher for all.
+type tensorListener struct {
+	hasher *TensorHasher
+	now    *Tensor // which passes by, nil before the first
+	err    error   // the first; it sticks
+}
+
+func newTensorListener() *tensorListener { return &tensorListener{hasher: NewTensorHasher()} }
+
+// begin ends the tensor before and returns the writer that wants the bytes of t.
+func (l *tensorListener) begin(t *Tensor) io.Writer {
+	l.end()
+	if l.err != nil {
+		return nil
+	}
+	if err := l.hasher.Reset(t.Size, t.slabCount()); err != nil {
+		l.err = fmt.Errorf("tensor %q: %w", t.Name, err)
+		return nil
+	}
+	l.now = t
+	return l.hasher
+}
+
+// end puts the digests into the tensor that passed by, and returns the first error.
+func (l *tensorListener) end() error {
+	if l.now == nil || l.err != nil {
+		return l.err
+	}
+	sums, err := l.hasher.Sums()
+	if err != nil {
+		l.err = fmt.Errorf("tensor %q: %w", l.now.Name, err)
+		return l.err
+	}
+	l.now.BLAKE3 = sums.BLAKE3
+	if l.now.Slabs != nil {
+		l.now.Slabs.BLAKE3, l.now.Slabs.Bytes = sums.SlabSums, sums.SlabBytes
+	}
+	l.now = nil
+	return nil
+}
