@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+const appHelp = `ggufreap inspects GGUF models, single files and sharded ones, and keeps the
+routed experts you choose.
+
+Usage:
+  ggufreap COMMAND [flags] ARTIFACT
+
+ARTIFACT is any shard of a split model, a single .gguf file, or a folder that
+holds exactly one model.
+
+Commands:
+  version   show the version of this program
+  help      show this text, or the help of a command
+
+Exit codes:
+  0  success
+  1  the artifact is not what it should be
+  2  the request could not be carried out
+
+Examples:
+  ggufreap help version
+`
+
+// Without this urfave/cli takes --help before an action sees it, and takes a following
+// argument for a topic that it does not know.
+func init() { cli.HelpFlag = nil }
+
+// newApp makes the command line. A new command is one more line here, one in the
+// help text above, and one file.
+func newApp(con *console) *cli.App {
+	app := &cli.App{
+		Name:                      "ggufreap",
+		HideHelp:                  true,
+		HideHelpCommand:           true,
+		HideVersion:               true,
+		DisableSliceFlagSeparator: true,
+		Reader:                    con.in,
+		Writer:                    con.out,
+		ErrWriter:                 con.err,
+		ExitErrHandler:            func(*cli.Context, error) {}, // run decides the exit code
+		Commands: []*cli.Command{
+			versionCommand(con),
+		},
+	}
+	for _, cmd := range app.Commands {
+		prepare(cmd)
+	}
+	app.Commands = append(app.Commands, helpCommand(con, app))
+	app.Flags = []cli.Flag{
+		&cli.BoolFlag{Name: "help", Aliases: []string{"h"}},
+		&cli.BoolFlag{Name: "version"},
+	}
+	app.OnUsageError = func(_ *cli.Context, err error, _ bool) error {
+		return explainUsage(err, &cli.Command{Flags: app.Flags})
+	}
+	app.Action = func(c *cli.Context) error {
+		switch {
+		case c.Bool("help"):
+			con.printf("%s", appHelp)
+			return nil
+		case c.Bool("version"):
+			return printVersion(con, false)
+		case c.NArg() == 0:
+			fmt.Fprint(con.err, appHelp)
+			return usagef("no command given")
+		}
+		return unknownCommand(app, c.Args().First())
+	}
+	return app
+}
+
+func unknownCommand(app *cli.App, name string) error {
+	err := usagef("unknown command %q", name)
+	var names []string
+	for _, cmd := range app.Commands {
+		names = append(names, cmd.Name)
+	}
+	if near := closest(name, names); near != "" {
+		return withHint(err, "did you mean: ggufreap %s", near)
+	}
+	if strings.HasSuffix(name, ".gguf") {
+		return withHint(err, "to look at a file: %s", commandLine([]string{"ggufreap", "inspect", name}))
+	}
+	return withHint(err, "see: ggufreap help")
+}
+
+// helpCommand prints the help of the program or of one command.
+func helpCommand(con *console, app *cli.App) *cli.Command {
+	return &cli.Command{
+		Name:            "help",
+		HideHelp:        true,
+		HideHelpCommand: true,
+		Action: func(c *cli.Context) error {
+			if c.NArg() == 0 || c.Args().First() == "help" {
+				con.printf("%s", appHelp)
+				return nil
+			}
+			cmd := app.Command(c.Args().First())
+			if cmd == nil {
+				return unknownCommand(app, c.Args().First())
+			}
+			con.printf("%s", cmd.CustomHelpTemplate)
+			return nil
+		},
+	}
+}

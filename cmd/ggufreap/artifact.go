@@ -1,0 +1,57 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"ggufreap/gguf"
+)
+
+// typeFlag teaches the block size of a type that the program does not know.
+func typeFlag() cli.Flag { return &cli.StringSliceFlag{Name: "type"} }
+
+// openArtifact opens the artifact that the arguments name: one path, or several files
+// in any order. The caller closes the model.
+func openArtifact(c *cli.Context) (*gguf.Model, error) {
+	options, err := typeOptions(c.StringSlice("type"))
+	if err != nil {
+		return nil, err
+	}
+	paths := c.Args().Slice()
+	switch len(paths) {
+	case 0:
+		return nil, withHint(usagef("no artifact given"), "ggufreap %s MODEL.gguf", c.Command.Name)
+	case 1:
+		return gguf.Open(paths[0], options...)
+	}
+	return gguf.OpenFiles(paths, options...)
+}
+
+// typeOptions reads the values of --type: ID=BYTES/ELEMENTS.
+func typeOptions(values []string) ([]gguf.Option, error) {
+	var options []gguf.Option
+	for _, s := range values {
+		t, info, ok := parseTypeSize(s)
+		if !ok {
+			return nil, withHint(usagef("--type is %q, want ID=BYTES/ELEMENTS", s), "a type whose id is 64 and that stores 256 elements in 46 bytes: --type 64=46/256")
+		}
+		options = append(options, gguf.WithType(t, info))
+	}
+	return options, nil
+}
+
+func parseTypeSize(s string) (gguf.Type, gguf.TypeInfo, bool) {
+	const most = 1 << 20 // of bytes or elements in a block
+	id, size, _ := strings.Cut(s, "=")
+	bytes, elements, _ := strings.Cut(size, "/")
+	n, err := strconv.ParseUint(id, 10, 32)
+	b, errB := strconv.ParseInt(bytes, 10, 64)
+	e, errE := strconv.ParseInt(elements, 10, 64)
+	if err != nil || errB != nil || errE != nil || b < 1 || b > most || e < 1 || e > most {
+		return 0, gguf.TypeInfo{}, false
+	}
+	t := gguf.Type(n)
+	return t, gguf.TypeInfo{Name: t.String(), Elements: e, Bytes: b}, true
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// JSON documents: UTF-8, two-space indent, keys in the order of the struct's fields,
+// a newline at the end. Three rules keep them free of loss:
+//
+//   - a string that is not UTF-8 is {"base64": "..."} in place of the string
+//   - u64 and i64 values of metadata are strings of digits; sizes, offsets, dims and
+//     counts are numbers, which a reader must take as 64-bit integers
+//   - numbers that JSON does not have are "NaN", "Infinity" and "-Infinity"
+
+// json writes a document: the fields of a struct, the elements of slices one by one
+// so that a long list is not held in memory as text.
+func (con *console) json(document any) error {
+	v := reflect.ValueOf(document)
+	separator := "{\n"
+	for i := range v.NumField() {
+		name, options, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		field := v.Field(i)
+		if name == "-" || options == "omitempty" && field.IsZero() {
+			continue
+		}
+		con.printf("%s  %q: ", separator, name)
+		if err := con.jsonField(field); err != nil {
+			return err
+		}
+		separator = ",\n"
+	}
+	con.printf("\n}\n")
+	return nil
+}
+
+func (con *console) jsonField(v reflect.Value) error {
+	if _, custom := v.Interface().(json.Marshaler); custom || v.Kind() != reflect.Slice || v.Len() == 0 {
+		if v.Kind() == reflect.Slice && v.IsNil() {
+			con.printf("[]")
+			return nil
+		}
+		return con.jsonValue(v.Interface(), "  ")
+	}
+	separator := "[\n    "
+	for i := range v.Len() {
+		con.printf("%s", separator)
+		if err := con.jsonValue(v.Index(i).Interface(), "    "); err != nil {
+			return err
+		}
+		separator = ",\n    "
+	}
+	con.printf("\n  ]")
+	return nil
+}
+
+func (con *console) jsonValue(v any, indent string) error {
+	var compact bytes.Buffer
+	e := json.NewEncoder(&compact)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("writing JSON: %w", err)
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, bytes.TrimSpace(compact.Bytes()), indent, "  "); err != nil {
+		return fmt.Errorf("writing JSON: %w", err)
+	}
+	con.out.WriteString(escapeJSON(indented.String()))
+	return nil
+}
+
+// escapeJSON spells out what encoding/json leaves as it is and a terminal acts on:
+// such runes can stand in strings only.
+func escapeJSON(s string) string {
+	if unsafeAt(s, "\n") < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n' || strconv.IsPrint(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := (r-0x10000)>>10+0xd800, (r-0x10000)&0x3ff+0xdc00
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+// text is a string of a file, which need not be UTF-8.
+type text string
+
+// MarshalJSON writes a string, or its bytes in base64.
+func (t text) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(string(t)) {
+		return marshal(string(t))
+	}
+	return marshal(struct {
+		Base64 string `json:"base64"`
+	}{base64.StdEncoding.EncodeToString([]byte(t))})
+}
+
+// marshal is json.Marshal without the escapes that HTML needs.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSpace(b.Bytes()), err
+}
+
+// number is a floating-point number, which JSON may lack.
+type number struct {
+	value float64
+	bits  int // 32 or 64: how many digits say it exactly
+}
+
+// String writes the shortest digits that give the number back.
+func (n number) String() string {
+	switch {
+	case math.IsNaN(n.value):
+		return "NaN"
+	case math.IsInf(n.value, 1):
+		return "Infinity"
+	case math.IsInf(n.value, -1):
+		return "-Infinity"
+	}
+	return strconv.FormatFloat(n.value, 'g', -1, n.bits)
+}
+
+// MarshalJSON writes a number, or its name as a string.
+func (n number) MarshalJSON() ([]byte, error) {
+	s := n.String()
+	if math.IsNaN(n.value) || math.IsInf(n.value, 0) {
+		s = strconv.Quote(s)
+	}
+	return []byte(s), nil
+}

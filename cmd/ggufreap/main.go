@@ -1,0 +1,56 @@
+// Command ggufreap inspects sharded GGUF models, pins their identity, and makes
+// derivatives of mixture-of-experts models that keep some of the routed experts.
+//
+// How the package is laid out: main.go turns errors into exit codes; each command
+// has a file of its own with one function that makes its [cli.Command], its help text
+// above it, and a short action that reads flags, calls a library and prints. What
+// commands share is in console.go (streams and messages), usage.go (arguments),
+// artifact.go (opening models), and a file each for tables, text, sizes, JSON and
+// progress.
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// The exit codes.
+const (
+	exitOK      = 0
+	exitDiffers = 1 // the artifact is not what it should be
+	exitFailed  = 2 // the request could not be carried out
+)
+
+// errDiffers is what a command returns when it has printed how the artifact is not
+// what it should be.
+var errDiffers = errors.New("the artifact is not what it should be")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	os.Exit(run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is the whole program: args[0] is its name. It returns the exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	con := newConsole(stdin, stdout, stderr)
+	err := newApp(con).RunContext(ctx, args)
+	if flushErr := con.out.Flush(); flushErr != nil && (err == nil || errors.Is(err, errDiffers)) {
+		err = flushErr
+	}
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errDiffers):
+		return exitDiffers
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		con.fail(hinted{errors.New("interrupted"), hintOf(err)})
+	default:
+		con.fail(err)
+	}
+	return exitFailed
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// A result is what one run of the program left.
+type result struct {
+	stdout, stderr string
+	code           int
+}
+
+// ggufreap runs the program with arguments and no terminal.
+func ggufreap(t *testing.T, args ...string) result {
+	t.Helper()
+	return ggufreapContext(t, context.Background(), args...)
+}
+
+func ggufreapContext(t *testing.T, ctx context.Context, args ...string) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := run(ctx, append([]string{"ggufreap"}, args...), strings.NewReader(""), &stdout, &stderr)
+	return result{stdout.String(), stderr.String(), code}
+}
+
+// golden compares got with a file in testdata/golden, or writes it with -update.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", "golden", name)
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs; got:\n%s\nwant:\n%s", path, got, want)
+	}
+}
+
+// transcript writes a run as a terminal would show it, both streams apart.
+func transcript(r result, args ...string) string {
+	var b strings.Builder
+	b.WriteString("$ " + commandLine(append([]string{"ggufreap"}, args...)) + "\n")
+	b.WriteString(r.stdout)
+	if r.stderr != "" {
+		b.WriteString("--- stderr\n" + r.stderr)
+	}
+	b.WriteString("--- exit " + string(rune('0'+r.code)) + "\n")
+	return b.String()
+}
+
+func TestUsage(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		args []string
+	}{
+		{"no-command", nil},
+		{"help", []string{"help"}},
+		{"help-flag", []string{"--help"}},
+		{"help-command", []string{"help", "version"}},
+		{"command-help-flag", []string{"version", "--help"}},
+		{"command-help-flag-argument", []string{"version", "--help", "x"}},
+		{"help-unknown", []string{"help", "inspekt"}},
+		{"unknown-command", []string{"frobnicate"}},
+		{"unknown-command-near", []string{"versoin"}},
+		{"unknown-command-file", []string{"my model.gguf"}},
+		{"unknown-flag", []string{"version", "--jsn"}},
+		{"unknown-root-flag", []string{"--verion"}},
+		{"trailing-flag", []string{"version", "x", "--json"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := ggufreap(t, tc.args...)
+			golden(t, "usage/"+tc.name+".txt", transcript(r, tc.args...))
+		})
+	}
+}
+
+// TestHelpNamesEveryFlag holds the hand-written help texts to the flags that exist.
+func TestHelpNamesEveryFlag(t *testing.T) {
+	app := newApp(newConsole(nil, &bytes.Buffer{}, &bytes.Buffer{}))
+	written := regexp.MustCompile(`(?m)^ +(?:-[a-z], )?--([a-z-]+)`)
+	for _, cmd := range app.Commands {
+		if !strings.Contains(appHelp, "\n  "+cmd.Name+" ") {
+			t.Errorf("the help text of the program lacks %s", cmd.Name)
+		}
+		if cmd.Name == "help" {
+			continue
+		}
+		help := cmd.CustomHelpTemplate
+		var documented, defined []string
+		for _, m := range written.FindAllStringSubmatch(help, -1) {
+			documented = append(documented, m[1])
+		}
+		for _, f := range cmd.Flags {
+			defined = append(defined, f.Names()[0])
+		}
+		slices.Sort(documented)
+		slices.Sort(defined)
+		if !slices.Equal(documented, defined) {
+			t.Errorf("%s: help names flags %q, defined are %q", cmd.Name, documented, defined)
+		}
+		for line := range strings.Lines(help) {
+			if columns(strings.TrimSuffix(line, "\n")) > 80 {
+				t.Errorf("%s: help line is wider than 80 columns: %s", cmd.Name, line)
+			}
+		}
+	}
+}
+
+func TestSeparatorKeepsNamesThatLookLikeFlags(t *testing.T) {
+	var got []string
+	con := newConsole(nil, &bytes.Buffer{}, &bytes.Buffer{})
+	app := newApp(con)
+	cmd := &cli.Command{Name: "take", Action: func(c *cli.Context) error {
+		got = c.Args().Slice()
+		return nil
+	}}
+	prepare(cmd)
+	app.Commands = append(app.Commands, cmd)
+	if err := app.Run([]string{"ggufreap", "take", "--", "--odd.gguf", "b"}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"--odd.gguf", "b"}; !slices.Equal(got, want) {
+		t.Errorf("arguments %q, want %q", got, want)
+	}
+}

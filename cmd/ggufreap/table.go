@@ -1,0 +1,49 @@
+package main
+
+import (
+	"iter"
+	"strings"
+)
+
+// A column of a table. Numbers stand right, text left.
+type column struct {
+	title string
+	right bool
+}
+
+// table prints aligned columns, two spaces apart, under their titles. The rows are
+// walked twice, once to measure, so that a long table needs no memory. Cells must be
+// safe to print.
+func (con *console) table(indent string, cols []column, rows iter.Seq[[]string]) {
+	widths := make([]int, len(cols))
+	titles := make([]string, len(cols))
+	for i, c := range cols {
+		titles[i] = c.title
+		widths[i] = columns(c.title)
+	}
+	for row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], columns(cell))
+		}
+	}
+	con.printf("%s%s\n", indent, paint(con.color, dim, tableLine(cols, widths, titles)))
+	for row := range rows {
+		con.printf("%s%s\n", indent, tableLine(cols, widths, row))
+	}
+}
+
+func tableLine(cols []column, widths []int, row []string) string {
+	var b strings.Builder
+	for i, cell := range row {
+		if i > 0 {
+			b.WriteString("  ")
+		}
+		pad := strings.Repeat(" ", widths[i]-columns(cell))
+		if cols[i].right {
+			b.WriteString(pad + cell)
+		} else {
+			b.WriteString(cell + pad)
+		}
+	}
+	return strings.TrimRight(b.String(), " ")
+}

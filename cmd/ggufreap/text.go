@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+)
+
+// safe returns s with everything that a terminal would act on, or that reorders or
+// hides text, spelled out as Go escapes it: names and values come from strangers.
+func safe(s string) string { return safeKeeping(s, "") }
+
+// safeLines is safe for text of many lines.
+func safeLines(s string) string { return safeKeeping(s, "\n\t") }
+
+func safeKeeping(s, keep string) string {
+	i := unsafeAt(s, keep)
+	if i < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i >= 0 {
+		b.WriteString(s[:i])
+		r, size := utf8.DecodeRuneInString(s[i:])
+		b.WriteString(escape(r, size, s[i]))
+		s = s[i+size:]
+		i = unsafeAt(s, keep)
+	}
+	b.WriteString(s)
+	return b.String()
+}
+
+// unsafeAt returns the place of the first rune that must be escaped, -1 if none.
+func unsafeAt(s, keep string) int {
+	for i, r := range s {
+		if r == utf8.RuneError {
+			if _, size := utf8.DecodeRuneInString(s[i:]); size == 1 {
+				return i
+			}
+		}
+		if !strconv.IsPrint(r) && !strings.ContainsRune(keep, r) {
+			return i
+		}
+	}
+	return -1
+}
+
+func escape(r rune, size int, first byte) string {
+	if r == utf8.RuneError && size == 1 {
+		return fmt.Sprintf(`\x%02x`, first)
+	}
+	quoted := strconv.QuoteRune(r)
+	return quoted[1 : len(quoted)-1]
+}
+
+// ANSI styles.
+const (
+	bold   = "1"
+	dim    = "2"
+	red    = "31"
+	yellow = "33"
+)
+
+// paint wraps s in a style when color is on.
+func paint(color bool, style, s string) string {
+	if !color || style == "" || s == "" {
+		return s
+	}
+	return "\x1b[" + style + "m" + s + "\x1b[0m"
+}
+
+// columns is the number of terminal columns that s takes.
+func columns(s string) int { return uniseg.StringWidth(s) }
+
+// wrap breaks s at spaces into lines of at most width columns; a longer word stays
+// whole. A width of 0 is no limit.
+func wrap(s string, width int) []string {
+	if width <= 0 || columns(s) <= width {
+		return []string{s}
+	}
+	var lines []string
+	line := ""
+	for word := range strings.SplitSeq(s, " ") {
+		if line != "" && columns(line)+1+columns(word) > width {
+			lines = append(lines, line)
+			line = ""
+		} else if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}
+
+// count writes a number with its noun: "1 shard", "1,200 shards".
+func count[T int | int64 | uint64](n T, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return grouped(n) + " " + noun
+}
+
+// grouped writes a number with commas between thousands.
+func grouped[T int | int64 | uint64](n T) string {
+	digits := fmt.Sprint(n)
+	sign := ""
+	if digits[0] == '-' {
+		sign, digits = "-", digits[1:]
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return sign + digits
+}
+
+// nameList joins names for a message, at most most of them.
+func nameList(names []string, most int) string {
+	shown := make([]string, 0, most+1)
+	for _, name := range names[:min(len(names), most)] {
+		shown = append(shown, safe(name))
+	}
+	if more := len(names) - most; more > 0 {
+		shown = append(shown, fmt.Sprintf("and %s more", grouped(more)))
+	}
+	return strings.Join(shown, ", ")
+}

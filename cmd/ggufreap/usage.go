@@ -1,0 +1,183 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// usagef makes an error about what was typed.
+func usagef(format string, args ...any) error { return fmt.Errorf(format, args...) }
+
+// prepare gives a command what all commands share. urfave/cli would print its own
+// help and errors, call os.Exit, and take flags behind the arguments for arguments.
+func prepare(cmd *cli.Command) {
+	cmd.HideHelp = true
+	cmd.HideHelpCommand = true
+	cmd.Flags = append(cmd.Flags, &cli.BoolFlag{Name: "help", Aliases: []string{"h"}})
+	cmd.OnUsageError = func(c *cli.Context, err error, _ bool) error {
+		return explainUsage(err, cmd)
+	}
+	action := cmd.Action
+	cmd.Action = func(c *cli.Context) error {
+		if c.Bool("help") {
+			fmt.Fprint(c.App.Writer, cmd.CustomHelpTemplate)
+			return nil
+		}
+		if err := checkTrailingFlags(c, cmd); err != nil {
+			return err
+		}
+		return action(c)
+	}
+}
+
+// explainUsage rewords an error of package flag.
+func explainUsage(err error, cmd *cli.Command) error {
+	msg := err.Error()
+	if name, ok := strings.CutPrefix(msg, "flag provided but not defined: -"); ok {
+		err = usagef("unknown flag %q", dashed(name))
+		if near := closest(name, flagNames(cmd)); near != "" {
+			return withHint(err, "did you mean %s?", dashed(near))
+		}
+		return withHint(err, "see: ggufreap help %s", cmd.Name)
+	}
+	if name, ok := strings.CutPrefix(msg, "flag needs an argument: -"); ok {
+		return withHint(usagef("flag %s needs a value", dashed(strings.TrimPrefix(name, "-"))), "see: ggufreap help %s", cmd.Name)
+	}
+	return withHint(errors.New(strings.ReplaceAll(msg, "for flag -", "for flag --")), "see: ggufreap help %s", cmd.Name)
+}
+
+// dashed writes a flag's name as it is typed.
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + strings.TrimLeft(name, "-")
+}
+
+func flagNames(cmd *cli.Command) []string {
+	var names []string
+	for _, f := range cmd.Flags {
+		names = append(names, f.Names()...)
+	}
+	return names
+}
+
+// checkTrailingFlags refuses flags behind the first argument, which package flag does
+// not look at, and shows the line that was meant.
+func checkTrailingFlags(c *cli.Context, cmd *cli.Command) error {
+	args := c.Args().Slice()
+	if separated(c, args) || !slices.ContainsFunc(args, isFlag) {
+		return nil
+	}
+	var flags, others []string
+	first := ""
+	for i := 0; i < len(args); i++ {
+		if !isFlag(args[i]) {
+			others = append(others, args[i])
+			continue
+		}
+		if first == "" {
+			first = args[i]
+		}
+		flags = append(flags, args[i])
+		if takesValue(cmd, args[i]) && i+1 < len(args) {
+			i++
+			flags = append(flags, args[i])
+		}
+	}
+	given := typed(c)
+	line := slices.Concat([]string{"ggufreap"}, given[:len(given)-len(args)], flags, others)
+	return withHint(usagef("flag %q stands behind an argument; flags come first", first), "%s", commandLine(line))
+}
+
+// typed returns the whole command line without the program's name.
+func typed(c *cli.Context) []string {
+	lineage := c.Lineage()
+	root := lineage[len(lineage)-2] // the last one is empty
+	return root.Args().Slice()
+}
+
+// separated reports whether the arguments were set off by "--", which the flag package
+// removes.
+func separated(c *cli.Context, args []string) bool {
+	given := typed(c)
+	i := len(given) - len(args) - 1
+	return i >= 0 && given[i] == "--"
+}
+
+func isFlag(arg string) bool { return len(arg) > 1 && arg[0] == '-' }
+
+// takesValue reports whether the argument after this flag belongs to it.
+func takesValue(cmd *cli.Command, arg string) bool {
+	name, _, joined := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+	if joined {
+		return false
+	}
+	for _, f := range cmd.Flags {
+		if slices.Contains(f.Names(), name) {
+			_, isBool := f.(*cli.BoolFlag)
+			return !isBool
+		}
+	}
+	return false
+}
+
+// commandLine joins words as a shell reads them.
+func commandLine(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = shellQuote(w)
+	}
+	return strings.Join(quoted, " ")
+}
+
+func shellQuote(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_=+:,./@%", r)
+	}
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// closest returns the candidate that differs from word by a slip or two, or "".
+func closest(word string, candidates []string) string {
+	best, least := "", 3
+	for _, c := range candidates {
+		if len(c) < 3 {
+			continue // a flag of one letter is near to everything
+		}
+		if d := editDistance(word, c); d < least && d < len(c)-1 {
+			best, least = c, d
+		}
+	}
+	return best
+}
+
+// editDistance counts the letters to insert, delete or replace.
+func editDistance(a, b string) int {
+	if len(a) > 64 || len(b) > 64 {
+		return 64
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"runtime"
+	"runtime/debug"
+
+	"github.com/urfave/cli/v2"
+)
+
+const versionHelp = `Show the version of this program.
+
+Usage:
+  ggufreap version [flags]
+
+Flags:
+      --json   as a JSON document
+  -h, --help   show this text
+`
+
+// version is set by the linker for releases: -X main.version=v1.2.3.
+var version = ""
+
+func versionCommand(con *console) *cli.Command {
+	return &cli.Command{
+		Name:               "version",
+		CustomHelpTemplate: versionHelp,
+		Flags:              []cli.Flag{&cli.BoolFlag{Name: "json"}},
+		Action:             func(c *cli.Context) error { return printVersion(con, c.Bool("json")) },
+	}
+}
+
+// versionInfo is the document of version --json.
+type versionInfo struct {
+	Schema   string `json:"schema"`
+	Version  string `json:"version"`
+	Revision string `json:"revision"` // of the source; empty when it is not known
+	Modified bool   `json:"modified"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func buildVersion() versionInfo {
+	v := versionInfo{Schema: "ggufreap/version/v1", Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if v.Version == "" {
+			v.Version = info.Main.Version
+		}
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				v.Revision = s.Value
+			case "vcs.modified":
+				v.Modified = s.Value == "true"
+			}
+		}
+	}
+	if v.Version == "" {
+		v.Version = "(devel)"
+	}
+	return v
+}
+
+func printVersion(con *console, asJSON bool) error {
+	v := buildVersion()
+	if asJSON {
+		return con.json(v)
+	}
+	con.printf("ggufreap %s", v.Version)
+	if v.Revision != "" {
+		con.printf(" (%s)", v.Revision[:min(12, len(v.Revision))])
+	}
+	con.printf(" %s %s\n", v.Go, v.Platform)
+	return nil
+}
