@@ -3,6 +3,7 @@ package manifest
 import (
 	"encoding/hex"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/zeebo/blake3"
@@ -142,5 +143,14 @@ func (d *Digest) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// blake3Of returns the BLAKE3-256 digest of b.
-func blake3Of(b []byte) Digest { return Digest{BLAKE3, Sum(blake3.Sum256(b))} }
+// DigestBytes returns the BLAKE3-256 digest of b.
+func DigestBytes(b []byte) Digest { return Digest{BLAKE3, Sum(blake3.Sum256(b))} }
+
+// DigestOf returns the BLAKE3-256 digest of what w writes.
+func DigestOf(w io.WriterTo) (Digest, error) {
+	h := blake3.New()
+	if _, err := w.WriteTo(h); err != nil {
+		return Digest{}, err
+	}
+	return Digest{BLAKE3, Sum(h.Sum(nil))}, nil
+}

@@ -13,7 +13,7 @@ const (
 )
 
 func TestBlake3OfEmptyInput(t *testing.T) {
-	if got, want := blake3Of(nil).String(), "blake3:"+emptyBLAKE3; got != want {
+	if got, want := DigestBytes(nil).String(), "blake3:"+emptyBLAKE3; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -17,6 +17,9 @@ ARTIFACT is any shard of a split model, a single .gguf file, or a folder that
 holds exactly one model.
 
 Commands:
+  plan      choose the routed experts to keep
+  prune     write the model that keeps them
+  demo      try it all on a small model made on the spot
   version   show the version of this program
   help      show this text, or the help of a command
 
@@ -26,7 +29,8 @@ Exit codes:
   2  the request could not be carried out
 
 Examples:
-  ggufreap help version
+  ggufreap demo
+  ggufreap prune --preset reap568 -o K3-REAP568 K3-00001-of-00009.gguf
 `
 
 // Without this urfave/cli takes --help before an action sees it, and takes a following
@@ -47,6 +51,9 @@ func newApp(con *console) *cli.App {
 		ErrWriter:                 con.err,
 		ExitErrHandler:            func(*cli.Context, error) {}, // run decides the exit code
 		Commands: []*cli.Command{
+			planCommand(con),
+			pruneCommand(con),
+			demoCommand(con),
 			versionCommand(con),
 		},
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"iter"
 	"strings"
 )
@@ -46,4 +47,9 @@ func tableLine(cols []column, widths []int, row []string) string {
 		}
 	}
 	return strings.TrimRight(b.String(), " ")
+}
+
+// field prints one line of a summary: a label and what it says.
+func (con *console) field(label, format string, args ...any) {
+	con.printf("%s  %s\n", paint(con.color, dim, fmt.Sprintf("%-14s", label)), fmt.Sprintf(format, args...))
 }

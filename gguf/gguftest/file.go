@@ -21,7 +21,7 @@ func (s Spec) Layout(split gguf.Split) (*gguf.Layout, error) {
 	return gguf.NewLayout(c, split)
 }
 
-// Write writes the model's files into dir and returns their paths in shard order.
+// Write writes the model's files into dir, which it makes if need be, and returns their paths in shard order.
 func (s Spec) Write(dir string, split gguf.Split) ([]string, error) {
 	buf := make([]byte, 1<<20)
 	return s.create(dir, split, func(f *os.File, shard *gguf.ShardLayout) error {
@@ -43,6 +43,9 @@ func (s Spec) WriteSparse(dir string, split gguf.Split) ([]string, error) {
 func (s Spec) create(dir string, split gguf.Split, write func(*os.File, *gguf.ShardLayout) error) ([]string, error) {
 	layout, err := s.Layout(split)
 	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
 	var paths []string

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
+)
+
+const demoHelp = `Try the whole path on a small model that is made on the spot.
+
+Usage:
+  ggufreap demo [flags]
+
+Makes a checkpoint of the kimi-k3 architecture with random weights, 25 MB in nine
+shards with 896 routed experts in each of four layers; plans and prunes it to 568
+experts in fourteen shards; and verifies the release. Each step is shown as the
+command that does it. The files stay for you to look at.
+
+Flags:
+  -o, --output DIR       the folder to work in, empty or new (ggufreap-demo)
+  -q, --quiet            show no progress
+      --progress MODE    auto, bar, plain or none (auto)
+  -h, --help             show this text
+
+Examples:
+  ggufreap demo
+  ggufreap demo -o /tmp/demo
+`
+
+func demoCommand(con *console) *cli.Command {
+	return &cli.Command{
+		Name:               "demo",
+		CustomHelpTemplate: demoHelp,
+		Flags:              append(con.progressFlags(), &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "ggufreap-demo"}),
+		Action:             func(c *cli.Context) error { return demoAction(con, c) },
+	}
+}
+
+func demoAction(con *console, c *cli.Context) error {
+	if c.NArg() > 0 {
+		return usagef("demo takes no arguments, got %q", c.Args().First())
+	}
+	dir := c.String("output")
+	if err := checkEmptyFolder(dir); err != nil {
+		return err
+	}
+	source := filepath.Join(dir, "source")
+	con.printf("Making a small kimi-k3 checkpoint in %s\n", safe(source))
+	files, err := gguftest.K3(gguftest.K3Options{}).Write(source, gguf.Split{Shards: gguftest.K3Shards})
+	if err != nil {
+		return err
+	}
+	var (
+		plan    = filepath.Join(dir, planName)
+		release = filepath.Join(dir, "release")
+	)
+	for _, step := range []struct {
+		why  string
+		args []string
+	}{
+		{"Choose 568 of the 896 experts in every layer", []string{"plan", "--preset", "reap568", "-o", plan, files[0]}},
+		{"Write the model that keeps them, in fourteen shards", []string{"prune", "--plan", plan, "--shards", "14", "-o", release, files[0]}},
+	} {
+		con.printf("\n%s\n", step.why)
+		if err := con.show(c.Context, step.args); err != nil {
+			return err
+		}
+	}
+	con.printf("\nThe source is in %s, the release in %s.\n", safe(source), safe(release))
+	con.printf("Any program can check it:  cd %s && sha256sum -c MANIFEST.sha256\n", shellQuote(release))
+	return nil
+}
+
+// show prints a command as it would be typed, and runs it.
+func (con *console) show(ctx context.Context, args []string) error {
+	line := append([]string{"ggufreap"}, args...)
+	con.printf("%s\n", paint(con.color, bold, "$ "+commandLine(line)))
+	con.out.Flush()
+	return newApp(con).RunContext(ctx, line)
+}
+
+// checkEmptyFolder refuses a folder that holds anything.
+func checkEmptyFolder(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if len(entries) > 0 {
+		return withHint(usagef("folder %s is not empty", safe(dir)), "remove it, or choose another with -o DIR")
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// writeDocument writes a file so that it is there whole or not at all. An existing
+// file is replaced with force only, and never when it is one of the sources.
+func writeDocument(path string, data []byte, force bool, sources []string) (err error) {
+	if err := checkOutput(path, force, sources); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(tmp.Name())
+		}
+	}()
+	_, err = tmp.Write(data)
+	err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close())
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", safe(path), err)
+	}
+	return os.Rename(tmp.Name(), path)
+}
+
+// checkOutput refuses an output path that would harm something.
+func checkOutput(path string, force bool, sources []string) error {
+	there, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, source := range sources {
+		if info, err := os.Stat(source); err == nil && os.SameFile(info, there) {
+			return fmt.Errorf("output %s is the source %s", safe(path), safe(source))
+		}
+	}
+	switch {
+	case !there.Mode().IsRegular():
+		return fmt.Errorf("output %s exists and is not a regular file", safe(path))
+	case !force:
+		return withHint(fmt.Errorf("output %s exists", safe(path)), "--force replaces it")
+	}
+	return nil
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"ggufreap/gguf"
+	"ggufreap/manifest"
+	"ggufreap/reap"
+)
+
+const pruneHelp = `Write the derivative of a model that keeps some of its routed experts.
+
+Usage:
+  ggufreap prune [flags] -o DIR ARTIFACT
+
+Each kept expert is copied byte for byte, and so is everything that is not routed.
+Of the metadata only the expert count, the split keys and the keys that state the
+derivation change. DIR gets the shards, plan.json and, last of all, MANIFEST.sha256:
+a folder with a manifest is a finished release. The source is only read.
+
+What to keep:
+      --plan FILE        a plan, ours or a keep or drop list of another tool
+` + chooseHelp + `
+How to cut (as many shards as the source has, unless the preset says otherwise):
+` + splitHelp + `
+Output:
+  -o, --output DIR       the folder of the release; it must be empty or new
+      --name STEM        stem of the file names (SOURCE-REAPn)
+      --force            accept a folder that is not empty
+      --no-provenance-keys
+                         leave out the reap.* keys that state the derivation
+      --workers N        shards written at once (one for each processor)
+      --dry-run          print the exact files and bytes, and stop
+      --json             print a JSON document
+      --type ID=B/E      teach a type: B bytes store E elements (repeatable)
+  -q, --quiet            show no progress
+      --progress MODE    auto, bar, plain or none (auto)
+  -h, --help             show this text
+
+Examples:
+  ggufreap prune --preset reap568 -o K3-REAP568 K3-00001-of-00009.gguf
+  ggufreap prune --plan plan.json --max-shard-size 45GB -o out K3-00001-of-00009.gguf
+  ggufreap prune --keep 96 --dry-run Qwen3-30B-A3B.gguf
+`
+
+func pruneCommand(con *console) *cli.Command {
+	flags := append(chooseFlags(), splitFlags()...)
+	return &cli.Command{
+		Name:               "prune",
+		CustomHelpTemplate: pruneHelp,
+		Flags: append(append(flags, con.progressFlags()...),
+			&cli.StringFlag{Name: "plan"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}},
+			&cli.StringFlag{Name: "name"},
+			&cli.BoolFlag{Name: "force"},
+			&cli.BoolFlag{Name: "no-provenance-keys"},
+			&cli.IntFlag{Name: "workers"},
+			&cli.BoolFlag{Name: "dry-run"},
+			&cli.BoolFlag{Name: "json"},
+			typeFlag(),
+		),
+		Action: func(c *cli.Context) error { return pruneAction(con, c) },
+	}
+}
+
+func pruneAction(con *console, c *cli.Context) error {
+	if c.String("output") == "" && !c.Bool("dry-run") {
+		return withHint(usagef("no output folder given"), "-o DIR names it; --dry-run shows what would be written")
+	}
+	s, err := openSource(c)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	d, err := con.newDerivative(c, s)
+	if err != nil {
+		return err
+	}
+	if c.Bool("dry-run") {
+		return con.reportRelease(c, d.release(c), d)
+	}
+	r := d.release(c)
+	r.pin, err = con.writeRelease(c, r)
+	if err != nil {
+		return err
+	}
+	return con.reportRelease(c, r, d)
+}
+
+// A derivative is a pruned model that is settled to the last byte, and not written yet.
+type derivative struct {
+	source   *source
+	plan     *reap.Plan
+	document []byte // the plan's
+	layout   *gguf.Layout
+	stem     string
+}
+
+// newDerivative reads or makes the plan and lays its output out.
+func (con *console) newDerivative(c *cli.Context, s *source) (*derivative, error) {
+	plan, err := con.planFor(c, s)
+	if err != nil {
+		return nil, err
+	}
+	d := &derivative{source: s, plan: plan, stem: c.String("name")}
+	if d.document, err = plan.Encode(); err != nil {
+		return nil, err
+	}
+	if d.stem == "" {
+		d.stem = derivedStem(s.Name, plan.KeepCount)
+	}
+	provenance := reap.Provenance{Plan: plan, PlanDigest: manifest.DigestBytes(d.document).String()}
+	if c.Bool("no-provenance-keys") {
+		provenance = reap.Provenance{}
+	}
+	contents, err := derive(c.Context, s, plan, provenance)
+	if err != nil {
+		return nil, err
+	}
+	split, err := pruneSplit(c, s)
+	if err != nil {
+		return nil, err
+	}
+	d.layout, err = gguf.NewLayout(contents, split)
+	return d, err
+}
+
+func (con *console) planFor(c *cli.Context, s *source) (*reap.Plan, error) {
+	path := c.String("plan")
+	switch {
+	case path == "":
+		return con.choose(c, s)
+	case choosing(c):
+		return nil, usagef("--plan and the choosing flags contradict each other, give one or the other")
+	}
+	return loadPlan(path, s)
+}
+
+// derive returns the contents of the model that a plan makes of a source.
+func derive(ctx context.Context, s *source, plan *reap.Plan, provenance reap.Provenance) (gguf.Contents, error) {
+	views, err := reap.Views(ctx, s.Model, s.experts, plan)
+	if err != nil {
+		return gguf.Contents{}, err
+	}
+	md, err := reap.Metadata(s.Model, s.experts, plan, provenance)
+	if err != nil {
+		return gguf.Contents{}, err
+	}
+	return gguf.Contents{Version: s.Files[0].Version, Metadata: md, Views: views}, nil
+}
+
+// derivedStem names a derivative after its source: "X" that keeps 568 is "X-REAP568".
+func derivedStem(name string, keep int) string {
+	return fmt.Sprintf("%s-REAP%d", name, keep)
+}
+
+// pruneSplit settles the cut: what the flags say, else the preset's, else the source's.
+func pruneSplit(c *cli.Context, s *source) (gguf.Split, error) {
+	split, given, err := readSplit(c)
+	if err != nil || given {
+		return split, err
+	}
+	if name := c.String("preset"); name != "" {
+		preset, err := reap.FindPreset(name)
+		return gguf.Split{Shards: preset.Shards}, err
+	}
+	return gguf.Split{Shards: s.Shards}, nil
+}
+
+// release is what prune writes.
+func (d *derivative) release(c *cli.Context) *release {
+	routed := map[string]bool{}
+	for _, t := range d.source.experts.Tensors() {
+		if t.SlabBytes > 0 {
+			routed[t.Name] = true
+		}
+	}
+	return &release{
+		task:   "prune",
+		folder: c.String("output"),
+		stem:   d.stem,
+		layout: d.layout,
+		source: d.source.Model,
+		slabs: func(tensor string) int {
+			if routed[tensor] {
+				return d.plan.KeepCount
+			}
+			return 0
+		},
+		documents: []document{{planName, d.document}},
+	}
+}
+
+// planName is the plan's file name in a release.
+const planName = "plan.json"
+
+// reportRelease prints what was, or would be, written.
+func (con *console) reportRelease(c *cli.Context, r *release, d *derivative) error {
+	if c.Bool("json") {
+		return con.json(r.document())
+	}
+	con.field("source", "%s, %s, %s", safe(d.source.Name), safe(d.source.experts.Architecture), count(d.source.Shards, "shard"))
+	con.field("keep", "%d of %d experts in each of %s", d.plan.KeepCount, d.plan.NumExperts, count(len(d.plan.Layers), "layer"))
+	con.field("criterion", "%s", criterionText(d.plan.Criterion))
+	con.field("source bytes", "not pinned: nothing vouches that the source is what its name says")
+	con.describeRelease(r)
+	return nil
+}

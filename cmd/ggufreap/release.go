@@ -1,0 +1,157 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"ggufreap/gguf"
+	"ggufreap/manifest"
+)
+
+// A release is a folder to be written: the shards of a layout, documents, and the
+// list of sums.
+type release struct {
+	task      string // for the progress bar
+	folder    string // "" for a dry run
+	stem      string
+	layout    *gguf.Layout
+	source    *gguf.Model
+	slabs     manifest.SlabCount
+	documents []document
+
+	pin *manifest.Pin // once it is written
+}
+
+// A document is a small file of a release.
+type document struct {
+	name string
+	data []byte
+}
+
+// shardNames lists the files that hold the model.
+func (r *release) shardNames() []string {
+	names := make([]string, len(r.layout.Shards))
+	for i := range names {
+		names[i] = gguf.ShardName(r.stem, i, len(names))
+	}
+	return names
+}
+
+// names lists every file but the list of sums.
+func (r *release) names() []string {
+	names := r.shardNames()
+	for _, d := range r.documents {
+		names = append(names, d.name)
+	}
+	return names
+}
+
+// writeRelease writes and publishes the folder, and returns the pin of what was
+// written. A run that fails leaves nothing behind.
+func (con *console) writeRelease(c *cli.Context, r *release) (*manifest.Pin, error) {
+	p := con.startProgress(r.task, r.layout.Bytes())
+	var last int64
+	stage, err := manifest.NewStage(r.folder, r.names(), manifest.StageOptions{
+		Sources: r.source.Paths(),
+		Force:   c.Bool("force"),
+		Workers: c.Int("workers"),
+		Progress: func(done, _ int64) {
+			p.add(done - last)
+			last = done
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer stage.Discard()
+	pin, err := stage.WriteShards(c.Context, r.stem, r.layout, r.slabs)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.source.Unchanged(); err != nil {
+		return nil, fmt.Errorf("the source changed while it was read: %w", err)
+	}
+	for _, d := range r.documents {
+		err := stage.WriteFile(d.name, func(w io.Writer) error {
+			_, err := w.Write(d.data)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := stage.Publish(c.Context); err != nil {
+		return nil, err
+	}
+	p.finish(r.layout.Bytes())
+	return pin, nil
+}
+
+// describeRelease prints the files of a release.
+func (con *console) describeRelease(r *release) {
+	con.field("tensor data", "%s", sizeText(r.layout.TensorBytes()))
+	con.field("files", "%s, %s", count(len(r.layout.Shards), "shard"), sizeText(r.layout.Bytes()))
+	con.field("was", "%s, %s", count(r.source.Shards, "shard"), sizeText(r.source.FileBytes()))
+	con.printf("\n")
+	con.table("", []column{{"file", false}, {"tensors", true}, {"bytes", true}}, func(yield func([]string) bool) {
+		for i, name := range r.shardNames() {
+			shard := r.layout.Shards[i]
+			if !yield([]string{safe(name), grouped(len(shard.Views)), grouped(shard.Size)}) {
+				return
+			}
+		}
+	})
+	con.printf("\n")
+	if r.pin == nil {
+		con.field("written", "nothing: this was a dry run")
+		return
+	}
+	con.field("weights digest", "%s", r.pin.WeightsDigest)
+	con.field("written", "%s", safe(filepath.Clean(r.folder)))
+}
+
+// releaseDocument is the --json output of the commands that write a release.
+type releaseDocument struct {
+	Schema        string        `json:"schema"`
+	Folder        *text         `json:"folder"` // null for a dry run
+	FileBytes     int64         `json:"file_bytes"`
+	TensorBytes   int64         `json:"tensor_bytes"`
+	WeightsDigest *string       `json:"weights_digest"` // null for a dry run
+	Shards        []shardOutput `json:"shards"`
+	Documents     []string      `json:"documents"`
+}
+
+type shardOutput struct {
+	File    text    `json:"file"`
+	Size    int64   `json:"size"`
+	Tensors int     `json:"tensors"`
+	SHA256  *string `json:"sha256"` // null for a dry run
+}
+
+func (r *release) document() releaseDocument {
+	d := releaseDocument{
+		Schema:      "ggufreap/release/v1",
+		FileBytes:   r.layout.Bytes(),
+		TensorBytes: r.layout.TensorBytes(),
+	}
+	for _, doc := range r.documents {
+		d.Documents = append(d.Documents, doc.name)
+	}
+	for i, name := range r.shardNames() {
+		shard := r.layout.Shards[i]
+		out := shardOutput{File: text(name), Size: shard.Size, Tensors: len(shard.Views)}
+		if r.pin != nil {
+			sum := r.pin.Files[i].SHA256.String()
+			out.SHA256 = &sum
+		}
+		d.Shards = append(d.Shards, out)
+	}
+	if r.pin != nil {
+		folder, digest := text(r.folder), r.pin.WeightsDigest.String()
+		d.Folder, d.WeightsDigest = &folder, &digest
+	}
+	return d
+}

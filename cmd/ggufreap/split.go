@@ -1,0 +1,46 @@
+package main
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"ggufreap/gguf"
+)
+
+// splitHelp describes the flags of splitFlags.
+const splitHelp = `      --shards N         exactly N files, balanced by bytes
+      --max-shard-size S greatest file, header included: 45GB, 40GiB, or bytes
+      --max-shard-tensors N
+                         greatest number of tensors in a file
+      --empty-first      metadata alone in a first shard without tensors
+`
+
+func splitFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.IntFlag{Name: "shards"},
+		&cli.StringFlag{Name: "max-shard-size"},
+		&cli.IntFlag{Name: "max-shard-tensors"},
+		&cli.BoolFlag{Name: "empty-first"},
+	}
+}
+
+// readSplit returns the split that the flags ask for, and whether they ask for any.
+func readSplit(c *cli.Context) (split gguf.Split, given bool, err error) {
+	for _, name := range []string{"shards", "max-shard-tensors"} {
+		if c.IsSet(name) && c.Int(name) < 1 {
+			return split, false, usagef("--%s is %d, want at least 1", name, c.Int(name))
+		}
+	}
+	split = gguf.Split{Shards: c.Int("shards"), MaxTensors: c.Int("max-shard-tensors"), EmptyFirst: c.Bool("empty-first")}
+	if s := c.String("max-shard-size"); s != "" {
+		if split.MaxBytes, err = parseSize(s); err != nil {
+			return split, false, usagef("--max-shard-size: %w", err)
+		}
+		if split.MaxBytes == 0 {
+			return split, false, usagef("--max-shard-size is 0")
+		}
+	}
+	if split.Shards > 0 && (split.MaxBytes > 0 || split.MaxTensors > 0) {
+		return split, false, usagef("--shards and a greatest shard contradict each other, give one or the other")
+	}
+	return split, split != gguf.Split{}, nil
+}
