@@ -80,6 +80,9 @@ func NewFile(name string, r io.ReaderAt, size int64, opts ...Option) (*File, err
 // Err joins the problems that are errors; it is nil for a sound file.
 func (f *File) Err() error { return problems(f.Problems).err() }
 
+// ReadAt reads bytes of the whole file, header included, as [io.ReaderAt].
+func (f *File) ReadAt(p []byte, off int64) (int, error) { return f.r.ReadAt(p, off) }
+
 // readCounts reads the fixed part of the header.
 func (f *File) readCounts(s *scanner) (tensors, pairs int64) {
 	if kind := diagnose(s.r, s.size); kind != "" {

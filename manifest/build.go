@@ -1,0 +1,96 @@
+package manifest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"ggufreap/gguf"
+)
+
+// BuildOptions say what a pin should hold beside what can be measured.
+type BuildOptions struct {
+	// Slabs says which tensors carry how many slabs; nil for none.
+	Slabs SlabCount
+	// Declared is copied into the pin.
+	Declared Declared
+	// Workers is how many files are read at once; 0 means one a processor.
+	Workers int
+	// Progress is told how many bytes of the files are read.
+	Progress Progress
+}
+
+// BuildPin reads every file of a sound model once, front to back, and returns its pin.
+// Memory is one buffer a worker, whatever the model's size. The pin does not depend on
+// the number of workers. A file that changes meanwhile is an error.
+func BuildPin(ctx context.Context, m *gguf.Model, o BuildOptions) (*Pin, error) {
+	if err := m.Err(); err != nil {
+		return nil, err
+	}
+	pin, err := pinOfModel(m, o)
+	if err != nil {
+		return nil, err
+	}
+	spans := make([][]*Tensor, len(m.Files))
+	for i, t := range m.Tensors() {
+		spans[t.Shard()] = append(spans[t.Shard()], &pin.Tensors[i])
+	}
+	count := newMeter(m.FileBytes(), o.Progress)
+	err = forEach(ctx, len(m.Files), o.Workers, func(ctx context.Context, i int, buf []byte) error {
+		var err error
+		pin.Files[i].SHA256, err = hashShard(ctx, m.Files[i], spans[i], count, buf)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Unchanged(); err != nil {
+		return nil, err
+	}
+	if err := pin.seal(m.Metadata()); err != nil {
+		return nil, err
+	}
+	return pin, nil
+}
+
+// pinOfModel returns a pin that lacks its digests.
+func pinOfModel(m *gguf.Model, o BuildOptions) (*Pin, error) {
+	pin := &Pin{Schema: PinSchema, Declared: o.Declared, Artifact: Artifact{
+		Name:         m.Name,
+		Architecture: m.Metadata().Architecture(),
+		Shards:       len(m.Files),
+		FileBytes:    m.FileBytes(),
+		TensorBytes:  m.TensorBytes(),
+	}}
+	for _, f := range m.Files {
+		pin.Files = append(pin.Files, File{Name: filepath.Base(f.Name), Size: f.Size})
+	}
+	for _, t := range m.Tensors() {
+		described, err := describe(t.Name, t.Type, t.Shape, t.Size, o.Slabs)
+		if err != nil {
+			return nil, err
+		}
+		pin.Tensors = append(pin.Tensors, described)
+	}
+	return pin, nil
+}
+
+// hashShard returns the digest of a file and fills in those of its tensors, which are
+// given in the order of the file's table.
+func hashShard(ctx context.Context, f *gguf.File, tensors []*Tensor, count io.Writer, buf []byte) (Sum, error) {
+	listener := newTensorListener()
+	spans := make([]span, len(tensors))
+	for i, t := range f.Tensors {
+		spans[i] = span{t.DataOffset(), t.Size, func() io.Writer { return listener.begin(tensors[i]) }}
+	}
+	whole := newFileHasher()
+	err := scan(ctx, f, f.Size, buf, io.MultiWriter(whole, count), spans)
+	if err == nil {
+		err = listener.end()
+	}
+	if err != nil {
+		return Sum{}, fmt.Errorf("%s: %w", f.Name, err)
+	}
+	return whole.Sum(), nil
+}

@@ -1,0 +1,316 @@
+package manifest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"ggufreap/gguf"
+)
+
+// VerifyOptions say what to look at and what to expect.
+type VerifyOptions struct {
+	// Fast skips reading data: sums and the weights digest are not checked.
+	Fast bool
+	// Expect are facts that the artifact must have.
+	Expect []Expectation
+	// Inspect looks at the opened model for the caller, who knows what this package
+	// does not, and adds to the report.
+	Inspect func(m *gguf.Model, r *Report)
+	// Workers is how many files are read at once; 0 means one a processor.
+	Workers int
+	// Progress is told how many bytes of the files are read.
+	Progress Progress
+}
+
+// Verify checks a release folder, or the artifact that the file at path belongs to. In
+// a folder with a list of sums, every listed file must be there with the listed bytes,
+// and every model file must be listed. The shard set must be complete and consistent,
+// with offsets and sizes inside the files. Everything wrong is in the report at once;
+// the error only means that the check could not be carried out.
+func Verify(ctx context.Context, path string, o VerifyOptions) (*Report, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range o.Expect {
+		if _, err := factNamed(e.Key); err != nil {
+			return nil, err
+		}
+	}
+	v := &verifier{options: o, report: &Report{Path: path, Findings: []Finding{}, Notes: []Note{}, Checked: []string{}, Gaps: []Gap{}}}
+	if info.IsDir() {
+		v.dir = path
+		v.walk()
+		v.readList()
+		v.compareNames()
+		v.openModels(v.modelFiles())
+	} else {
+		v.dir = filepath.Dir(path)
+		v.report.gap("only the artifact that this file belongs to was looked at", "what else its folder holds, and a list of sums there")
+		v.openModels([]string{filepath.Base(path)})
+	}
+	defer v.close()
+	if err := v.readData(ctx); err != nil {
+		return nil, err
+	}
+	v.inspect()
+	return v.report, v.expect()
+}
+
+// A verifier gathers what is known of one folder. File names are relative to it, with
+// forward slashes.
+type verifier struct {
+	options VerifyOptions
+	report  *Report
+	dir     string
+	files   []string  // regular files in the folder, links followed
+	listed  []FileSum // the entries of the list of sums
+	hasList bool      // the list was read without fault
+	models  []*gguf.Model
+	weights Digest // of the main model, once its data was read
+}
+
+func (v *verifier) path(name string) string { return filepath.Join(v.dir, filepath.FromSlash(name)) }
+
+// name is the inverse of path.
+func (v *verifier) name(path string) string {
+	name, err := filepath.Rel(v.dir, path)
+	if err != nil {
+		return path
+	}
+	return filepath.ToSlash(name)
+}
+
+// walk lists the files of the folder. Folders whose name begins with a dot belong to
+// tools such as git and are passed over.
+func (v *verifier) walk() {
+	// The function never returns an error but SkipDir, so WalkDir does not either.
+	_ = filepath.WalkDir(v.dir, func(path string, e fs.DirEntry, err error) error {
+		name := v.name(path)
+		if err != nil {
+			v.report.find(KindUnreadable, name, err.Error())
+			return nil
+		}
+		if e.IsDir() {
+			if name != "." && strings.HasPrefix(e.Name(), ".") {
+				v.report.note(name, "folder of another tool, not looked at")
+				return fs.SkipDir
+			}
+			return nil
+		}
+		info, err := os.Stat(path)
+		switch {
+		case err != nil:
+			v.report.note(name, "link that leads nowhere")
+		case !info.Mode().IsRegular():
+			v.report.note(name, "not a regular file, not looked at")
+		default:
+			v.files = append(v.files, name)
+		}
+		return nil
+	})
+}
+
+// readList reads the list of sums, if there is one.
+func (v *verifier) readList() {
+	f, err := os.Open(v.path(SumsName))
+	if errors.Is(err, fs.ErrNotExist) {
+		v.report.gap("there is no "+SumsName, "whether these are the bytes that were published")
+		return
+	}
+	if err != nil {
+		v.report.find(KindUnreadable, SumsName, err.Error())
+		return
+	}
+	defer f.Close()
+	sums, err := ReadSums(f)
+	var faults *SumsError
+	switch {
+	case errors.As(err, &faults):
+		for _, fault := range faults.Faults {
+			v.report.find(KindList, SumsName, fault.String())
+		}
+	case err != nil:
+		v.report.find(KindUnreadable, SumsName, err.Error())
+	default:
+		v.listed, v.hasList = sums, true
+		v.report.gap(SumsName+" is not signed", "who wrote it: whoever can change a file can change the list")
+	}
+}
+
+// compareNames compares the list with the folder, and keeps the entries that are there.
+func (v *verifier) compareNames() {
+	if !v.hasList {
+		return
+	}
+	names := map[string]bool{SumsName: true}
+	var there []FileSum
+	for _, s := range v.listed {
+		names[s.Name] = true
+		info, err := os.Stat(v.path(s.Name))
+		switch {
+		case s.Name == SumsName:
+			v.report.find(KindList, SumsName, "lists itself, which no list can do rightly")
+		case errors.Is(err, fs.ErrNotExist):
+			v.report.find(KindMissing, s.Name, "is listed and not there")
+		case err != nil:
+			v.report.find(KindUnreadable, s.Name, err.Error())
+		case !info.Mode().IsRegular():
+			v.report.find(KindUnreadable, s.Name, "is listed and not a regular file")
+		default:
+			there = append(there, s)
+		}
+	}
+	for _, name := range v.files {
+		switch {
+		case names[name]:
+		case isModelFile(name):
+			v.report.find(KindExtra, name, "is a model file that "+SumsName+" does not list")
+		default:
+			v.report.note(name, "not listed in "+SumsName)
+		}
+	}
+	v.report.checked(fmt.Sprintf("names: %d listed, %d of them there, %d files in the folder", len(v.listed), len(there), len(v.files)))
+	v.listed = there
+}
+
+// modelFiles returns the model files that belong to the release: those listed, or all
+// when there is no list.
+func (v *verifier) modelFiles() []string {
+	var names []string
+	if v.hasList {
+		for _, s := range v.listed {
+			names = append(names, s.Name)
+		}
+	} else {
+		names = slices.Clone(v.files)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return !isModelFile(name) })
+	slices.Sort(names)
+	return names
+}
+
+// openModels opens the artifacts that the named files belong to, the largest first.
+func (v *verifier) openModels(names []string) {
+	seen := map[string]bool{}     // paths that some opened model has
+	unusable := map[string]bool{} // messages: each shard of a set gives the same
+	for _, name := range names {
+		if seen[v.path(name)] {
+			continue
+		}
+		m, err := gguf.Open(v.path(name))
+		if err != nil {
+			if !unusable[err.Error()] {
+				v.report.find(KindStructure, name, err.Error())
+			}
+			unusable[err.Error()] = true
+			continue
+		}
+		v.models = append(v.models, m)
+		for _, path := range m.Paths() {
+			seen[filepath.Clean(path)] = true
+		}
+		v.reportModel(m)
+	}
+	if len(names) == 0 {
+		v.report.find(KindStructure, "", "there is no model file to check")
+	}
+	slices.SortStableFunc(v.models, func(a, b *gguf.Model) int {
+		return cmp.Compare(b.TensorBytes(), a.TensorBytes())
+	})
+	v.describeMain()
+}
+
+// reportModel turns the problems of a model into findings and notes. Those of the set
+// come first in Problems, and those of each file follow.
+func (v *verifier) reportModel(m *gguf.Model) {
+	ofSet := len(m.Problems)
+	for _, f := range m.Files {
+		ofSet -= len(f.Problems)
+	}
+	for _, p := range m.Problems[:ofSet] {
+		v.problem("", p.Severity, p.String())
+	}
+	for _, f := range m.Files {
+		for _, p := range f.Problems {
+			v.problem(v.name(f.Name), p.Severity, strings.TrimPrefix(p.String(), f.Name+": "))
+		}
+	}
+	v.report.checked(fmt.Sprintf("structure of %q: %d of %d shards, %d tensors, %d file bytes, %d tensor bytes",
+		m.Name, len(m.Files), m.Shards, len(m.Tensors()), m.FileBytes(), m.TensorBytes()))
+}
+
+func (v *verifier) problem(file string, severity gguf.Severity, what string) {
+	if severity == gguf.Error {
+		v.report.find(KindStructure, file, what)
+	} else {
+		v.report.note(file, what)
+	}
+}
+
+// main returns the largest artifact, which expectations are about, or nil.
+func (v *verifier) main() *gguf.Model {
+	if len(v.models) == 0 {
+		return nil
+	}
+	return v.models[0]
+}
+
+func (v *verifier) describeMain() {
+	m := v.main()
+	if m == nil {
+		return
+	}
+	v.report.Artifact = &Artifact{Name: m.Name, Architecture: m.Metadata().Architecture(), Shards: m.Shards, FileBytes: m.FileBytes(), TensorBytes: m.TensorBytes()}
+	for _, other := range v.models[1:] {
+		v.report.note("", fmt.Sprintf("%q is another artifact; expectations are about %q, the largest", other.Name, m.Name))
+	}
+}
+
+// inspect lets the caller look at the main model.
+func (v *verifier) inspect() {
+	if m := v.main(); m != nil && v.options.Inspect != nil {
+		v.options.Inspect(m, v.report)
+	}
+}
+
+// expect compares the main model with what is expected of it.
+func (v *verifier) expect() error {
+	var held []string
+	for _, e := range v.options.Expect {
+		if v.main() == nil {
+			v.report.find(KindExpectation, "", fmt.Sprintf("%s cannot be told: no model could be opened", e.Key))
+			continue
+		}
+		if e.Key == weightsKey && v.options.Fast {
+			v.report.gap("weights_digest was expected and data not read", "whether the weights are those expected")
+			continue
+		}
+		wrong, err := e.check(measured{v.main(), v.weights})
+		if err != nil {
+			return err
+		}
+		if wrong != "" {
+			v.report.find(KindExpectation, "", wrong)
+			continue
+		}
+		held = append(held, e.Key+"="+e.Want)
+	}
+	if len(held) > 0 {
+		v.report.checked("expectations that hold: " + strings.Join(held, ", "))
+	}
+	return nil
+}
+
+func (v *verifier) close() {
+	for _, m := range v.models {
+		m.Close()
+	}
+}
