@@ -18,7 +18,7 @@ func (f *File) place(headerEnd int64, o options, found *problems) {
 	f.sizeTensors(o, found)
 	sorted := slices.Clone(f.Tensors)
 	slices.SortStableFunc(sorted, func(a, b *Tensor) int { return cmp.Compare(a.Offset, b.Offset) })
-	f.spanOpaque(sorted, found)
+	f.measureSpans(sorted, found)
 	f.checkOrder(sorted, found)
 	f.checkOverlap(sorted, found)
 	f.checkEnd(found)
@@ -64,12 +64,14 @@ func rowLength(shape []uint64) uint64 {
 	return shape[0]
 }
 
-// spanOpaque gives opaque tensors the bytes up to the next tensor or the file's end.
-func (f *File) spanOpaque(sorted []*Tensor, found *problems) {
+// measureSpans measures the bytes up to the next tensor or the file's end, which are
+// all that is known of the size of an opaque tensor.
+func (f *File) measureSpans(sorted []*Tensor, found *problems) {
 	next := f.Size - f.DataOffset
 	for _, t := range slices.Backward(sorted) {
+		t.Span = max(next-t.Offset, 0)
 		if t.Opaque {
-			t.Size = max(next-t.Offset, 0)
+			t.Size = t.Span
 			if t.Size == 0 {
 				found.errorf(t.where(), "no bytes lie between its offset %d and the next tensor", t.Offset)
 			}

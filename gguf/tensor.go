@@ -22,6 +22,9 @@ type Tensor struct {
 	// Opaque says that the type's block size is not known, or that a row is not a
 	// whole number of blocks, so that only the span can be told.
 	Opaque bool
+	// Span is the bytes from the tensor's offset to that of the next one in the file,
+	// or to the end of the file.
+	Span int64
 
 	file  *File
 	shard int

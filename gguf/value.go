@@ -28,12 +28,16 @@ func (v Value) Type() ValueType { return v.typ }
 // Elem returns the element type of an array.
 func (v Value) Elem() ValueType { return v.elem }
 
-// Len returns the number of elements of an array, and 1 for any other value.
+// Len returns the number of elements of an array, the bytes of a string, and 1 for any
+// other value.
 func (v Value) Len() int64 {
-	if v.typ != Array {
-		return 1
+	switch v.typ {
+	case Array:
+		return v.count
+	case Text:
+		return v.Size() - 8
 	}
-	return v.count
+	return 1
 }
 
 // TypeName spells the type with that of an array's elements: "u32", "str[]".

@@ -96,6 +96,15 @@ func (p *Plan) checkGroups(e *Experts, fs *Faults) {
 	}
 }
 
+// CheckKeep says why the model cannot keep so many experts in each layer; it returns
+// nil when it can.
+func (e *Experts) CheckKeep(keep int) error {
+	if keep < 1 || keep > e.Count || keep < e.Used {
+		return fmt.Errorf("%d, want %d (the experts used for a token) to %d", keep, max(1, e.Used), e.Count)
+	}
+	return groupFault(e, keep)
+}
+
 // groupFault says why keep experts cannot be shared out among the model's groups.
 func groupFault(e *Experts, keep int) error {
 	switch kept := keep / e.Groups; {

@@ -25,9 +25,7 @@ type ChooseOptions struct {
 func Choose(e *Experts, s *Scores, keep int, o ChooseOptions) (*Plan, error) {
 	fs := s.Check(e, o.AllowFlat)
 	checkAlways(e, o.Always, keep, &fs)
-	if keep < 1 || keep > e.Count || keep < e.Used {
-		fs.add("keep count", "%d, want %d (the experts used for a token) to %d", keep, max(1, e.Used), e.Count)
-	} else if err := groupFault(e, keep); err != nil {
+	if err := e.CheckKeep(keep); err != nil {
 		fs.add("keep count", "%v", err)
 	}
 	if err := fs.Err(); err != nil {

@@ -17,6 +17,7 @@ ARTIFACT is any shard of a split model, a single .gguf file, or a folder that
 holds exactly one model.
 
 Commands:
+  inspect   show what an artifact is: structure, sizes, experts, problems
   plan      choose the routed experts to keep
   prune     write the model that keeps them
   demo      try it all on a small model made on the spot
@@ -29,6 +30,7 @@ Exit codes:
   2  the request could not be carried out
 
 Examples:
+  ggufreap inspect Model-00001-of-00009.gguf
   ggufreap demo
   ggufreap prune --preset reap568 -o K3-REAP568 K3-00001-of-00009.gguf
 `
@@ -51,6 +53,7 @@ func newApp(con *console) *cli.App {
 		ErrWriter:                 con.err,
 		ExitErrHandler:            func(*cli.Context, error) {}, // run decides the exit code
 		Commands: []*cli.Command{
+			inspectCommand(con),
 			planCommand(con),
 			pruneCommand(con),
 			demoCommand(con),

@@ -16,9 +16,9 @@ import (
 const chooseHelp = `      --preset NAME      reap568: keep 568 of 896 experts, in fourteen shards
       --keep N           keep N experts in every layer
       --criterion NAME   how experts are ranked (router-norm):
-                           router-norm    deviation of the expert's router logit:
-                                          a proxy from the weights alone
-                           seeded-random  a baseline for comparisons
+                         router-norm    deviation of the expert's router logit,
+                                        a proxy from the weights alone
+                         seeded-random  a baseline for comparisons
       --seed N           seed of seeded-random (0)
       --allow-flat       accept layers in which all experts score the same
 `

@@ -18,10 +18,10 @@ const demoHelp = `Try the whole path on a small model that is made on the spot.
 Usage:
   ggufreap demo [flags]
 
-Makes a checkpoint of the kimi-k3 architecture with random weights, 25 MB in nine
-shards with 896 routed experts in each of four layers; plans and prunes it to 568
-experts in fourteen shards; and verifies the release. Each step is shown as the
-command that does it. The files stay for you to look at.
+Makes a checkpoint of the kimi-k3 architecture with random weights, 25 MB in
+nine shards with 896 routed experts in each of four layers; plans and prunes it
+to 568 experts in fourteen shards; and verifies the release. Each step is shown
+as the command that does it. The files stay for you to look at.
 
 Flags:
   -o, --output DIR       the folder to work in, empty or new (ggufreap-demo)
@@ -44,8 +44,8 @@ func demoCommand(con *console) *cli.Command {
 }
 
 func demoAction(con *console, c *cli.Context) error {
-	if c.NArg() > 0 {
-		return usagef("demo takes no arguments, got %q", c.Args().First())
+	if err := noArguments(c); err != nil {
+		return err
 	}
 	dir := c.String("output")
 	if err := checkEmptyFolder(dir); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -41,24 +42,36 @@ func (con *console) json(document any) error {
 	return nil
 }
 
+// elements are the elements of a list that is not held in memory.
+type elements func(yield func(element any) error) error
+
 func (con *console) jsonField(v reflect.Value) error {
-	if _, custom := v.Interface().(json.Marshaler); custom || v.Kind() != reflect.Slice || v.Len() == 0 {
-		if v.Kind() == reflect.Slice && v.IsNil() {
-			con.printf("[]")
-			return nil
-		}
+	if list, ok := v.Interface().(elements); ok && list != nil {
+		return con.jsonElements(list)
+	}
+	if _, custom := v.Interface().(json.Marshaler); custom || v.Kind() != reflect.Slice {
 		return con.jsonValue(v.Interface(), "  ")
 	}
-	separator := "[\n    "
-	for i := range v.Len() {
-		con.printf("%s", separator)
-		if err := con.jsonValue(v.Index(i).Interface(), "    "); err != nil {
-			return err
+	return con.jsonElements(func(yield func(any) error) error {
+		for i := range v.Len() {
+			if err := yield(v.Index(i).Interface()); err != nil {
+				return err
+			}
 		}
-		separator = ",\n    "
-	}
-	con.printf("\n  ]")
-	return nil
+		return nil
+	})
+}
+
+func (con *console) jsonElements(list elements) error {
+	con.printf("[")
+	separator, end := "\n    ", "]"
+	err := list(func(element any) error {
+		con.printf("%s", separator)
+		separator, end = ",\n    ", "\n  ]"
+		return con.jsonValue(element, "    ")
+	})
+	con.printf("%s", end)
+	return err
 }
 
 func (con *console) jsonValue(v any, indent string) error {
@@ -72,8 +85,19 @@ func (con *console) jsonValue(v any, indent string) error {
 	if err := json.Indent(&indented, bytes.TrimSpace(compact.Bytes()), indent, "  "); err != nil {
 		return fmt.Errorf("writing JSON: %w", err)
 	}
-	con.out.WriteString(escapeJSON(indented.String()))
+	con.out.WriteString(escapeJSON(inlineNumbers(indented.String())))
 	return nil
+}
+
+// numberList matches an indented list of nothing but numbers. A line break cannot stand
+// in a string, so this is never part of one.
+var numberList = regexp.MustCompile(`\[\n[-+0-9.eE,\s]+\]`)
+
+// inlineNumbers puts lists of numbers, such as shapes, on one line.
+func inlineNumbers(s string) string {
+	return numberList.ReplaceAllStringFunc(s, func(list string) string {
+		return "[" + strings.Join(strings.Fields(strings.Trim(list, "[]")), " ") + "]"
+	})
 }
 
 // escapeJSON spells out what encoding/json leaves as it is and a terminal acts on:
@@ -108,6 +132,16 @@ func (t text) MarshalJSON() ([]byte, error) {
 	return marshal(struct {
 		Base64 string `json:"base64"`
 	}{base64.StdEncoding.EncodeToString([]byte(t))})
+}
+
+// objectKey turns any bytes into the name of an object's member, and no two of them
+// into the same.
+func objectKey(s string) string {
+	const prefix = "base64:"
+	if utf8.ValidString(s) && !strings.HasPrefix(s, prefix) {
+		return s
+	}
+	return prefix + base64.StdEncoding.EncodeToString([]byte(s))
 }
 
 // marshal is json.Marshal without the escapes that HTML needs.

@@ -14,10 +14,10 @@ const planHelp = `Choose the routed experts that a derivative keeps.
 Usage:
   ggufreap plan [flags] ARTIFACT
 
-The plan lists, for each layer, the experts to keep, with the criterion they were
-ranked by and the digest of the model they were ranked for. Scores rank from high
-to low, equal scores by the lower expert number, so the same model and flags give
-the same plan everywhere.
+The plan lists, for each layer, the experts to keep, with the criterion they
+were ranked by and the digest of the model they were ranked for. Scores rank
+from high to low, equal scores by the lower expert number, so the same model and
+flags give the same plan everywhere.
 
 Flags:
 ` + chooseHelp + `  -o, --output FILE      write the plan to FILE

@@ -16,10 +16,11 @@ const pruneHelp = `Write the derivative of a model that keeps some of its routed
 Usage:
   ggufreap prune [flags] -o DIR ARTIFACT
 
-Each kept expert is copied byte for byte, and so is everything that is not routed.
-Of the metadata only the expert count, the split keys and the keys that state the
-derivation change. DIR gets the shards, plan.json and, last of all, MANIFEST.sha256:
-a folder with a manifest is a finished release. The source is only read.
+Each kept expert is copied byte for byte, and so is everything that is not
+routed. Of the metadata only the expert count, the split keys and the keys that
+state the derivation change. DIR gets the shards, plan.json and, last of all,
+MANIFEST.sha256: a folder with a manifest is a finished release. The source is
+only read.
 
 What to keep:
       --plan FILE        a plan, ours or a keep or drop list of another tool
@@ -42,7 +43,7 @@ Output:
 
 Examples:
   ggufreap prune --preset reap568 -o K3-REAP568 K3-00001-of-00009.gguf
-  ggufreap prune --plan plan.json --max-shard-size 45GB -o out K3-00001-of-00009.gguf
+  ggufreap prune --plan plan.json --max-shard-size 45GB -o K3-REAP568 K3
   ggufreap prune --keep 96 --dry-run Qwen3-30B-A3B.gguf
 `
 

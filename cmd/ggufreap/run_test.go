@@ -74,9 +74,7 @@ func TestUsage(t *testing.T) {
 		name string
 		args []string
 	}{
-		{"no-command", nil},
 		{"help", []string{"help"}},
-		{"help-flag", []string{"--help"}},
 		{"help-command", []string{"help", "version"}},
 		{"command-help-flag", []string{"version", "--help"}},
 		{"command-help-flag-argument", []string{"version", "--help", "x"}},
@@ -86,12 +84,28 @@ func TestUsage(t *testing.T) {
 		{"unknown-command-file", []string{"my model.gguf"}},
 		{"unknown-flag", []string{"version", "--jsn"}},
 		{"unknown-root-flag", []string{"--verion"}},
+		{"unknown-short-flag", []string{"version", "-x"}},
+		{"missing-value", []string{"inspect", "--key"}},
+		{"bad-number", []string{"inspect", "--keep", "many", "m.gguf"}},
+		{"extra-argument", []string{"version", "x"}},
+		{"no-artifact", []string{"inspect"}},
 		{"trailing-flag", []string{"version", "x", "--json"}},
+		{"trailing-flag-value", []string{"inspect", "--json", "my model.gguf", "--key", "general.name", "--tensors"}},
+		{"trailing-flag-joined", []string{"inspect", "m.gguf", "--key=general.name"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := ggufreap(t, tc.args...)
 			golden(t, "usage/"+tc.name+".txt", transcript(r, tc.args...))
 		})
+	}
+}
+
+func TestHelpWithoutACommand(t *testing.T) {
+	if r := ggufreap(t, "--help"); r != (result{appHelp, "", exitOK}) {
+		t.Errorf("--help gives %+v", r)
+	}
+	if r := ggufreap(t); r != (result{"", appHelp + "ggufreap: error: no command given\n", exitFailed}) {
+		t.Errorf("no command gives %+v", r)
 	}
 }
 

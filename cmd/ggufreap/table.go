@@ -49,7 +49,24 @@ func tableLine(cols []column, widths []int, row []string) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// field prints one line of a summary: a label and what it says.
+// labelWidth is the width of the left column of a summary.
+const labelWidth = 16
+
+// field prints one line of a summary: a label and what it says, broken to the
+// terminal's width. An empty label continues the line before.
 func (con *console) field(label, format string, args ...any) {
-	con.printf("%s  %s\n", paint(con.color, dim, fmt.Sprintf("%-14s", label)), fmt.Sprintf(format, args...))
+	con.styledField(dim, label, fmt.Sprintf(format, args...))
+}
+
+func (con *console) styledField(style, label, text string) {
+	width := 0
+	if con.width > 0 {
+		width = max(con.width-labelWidth-1, 40)
+	}
+	for i, line := range wrap(text, width) {
+		if i > 0 {
+			label = ""
+		}
+		con.printf("%s%s\n", paint(con.color, style, fmt.Sprintf("%-*s", labelWidth, label)), line)
+	}
 }

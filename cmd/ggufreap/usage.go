@@ -1,8 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -47,7 +47,21 @@ func explainUsage(err error, cmd *cli.Command) error {
 	if name, ok := strings.CutPrefix(msg, "flag needs an argument: -"); ok {
 		return withHint(usagef("flag %s needs a value", dashed(strings.TrimPrefix(name, "-"))), "see: ggufreap help %s", cmd.Name)
 	}
-	return withHint(errors.New(strings.ReplaceAll(msg, "for flag -", "for flag --")), "see: ggufreap help %s", cmd.Name)
+	if m := badValue.FindStringSubmatch(msg); m != nil {
+		err = usagef("%s is %s, want a whole number", dashed(m[2]), m[1])
+	}
+	return withHint(err, "see: ggufreap help %s", cmd.Name)
+}
+
+// badValue is what package flag says of a value that a number flag does not take.
+var badValue = regexp.MustCompile(`^invalid value (".*") for flag -([a-z-]+): .*$`)
+
+// noArguments refuses arguments of a command that takes none.
+func noArguments(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return usagef("%s takes no arguments, got %q", c.Command.Name, c.Args().First())
+	}
+	return nil
 }
 
 // dashed writes a flag's name as it is typed.

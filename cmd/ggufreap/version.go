@@ -13,8 +13,8 @@ Usage:
   ggufreap version [flags]
 
 Flags:
-      --json   as a JSON document
-  -h, --help   show this text
+      --json             print a JSON document
+  -h, --help             show this text
 `
 
 // version is set by the linker for releases: -X main.version=v1.2.3.
@@ -25,8 +25,15 @@ func versionCommand(con *console) *cli.Command {
 		Name:               "version",
 		CustomHelpTemplate: versionHelp,
 		Flags:              []cli.Flag{&cli.BoolFlag{Name: "json"}},
-		Action:             func(c *cli.Context) error { return printVersion(con, c.Bool("json")) },
+		Action:             func(c *cli.Context) error { return versionAction(con, c) },
 	}
+}
+
+func versionAction(con *console, c *cli.Context) error {
+	if err := noArguments(c); err != nil {
+		return err
+	}
+	return printVersion(con, c.Bool("json"))
 }
 
 // versionInfo is the document of version --json.

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"slices"
+
+	"ggufreap/gguf"
+	"ggufreap/reap"
+)
+
+// expertsInfo is what is known of the routed experts. Sizes are over all layers; they
+// are null when faults or missing shards leave them uncertain.
+type expertsInfo struct {
+	Count         int        `json:"count"` // in each layer
+	Used          int        `json:"used"`  // for a token
+	Shared        int        `json:"shared"`
+	Groups        int        `json:"groups"`
+	GroupsUsed    int        `json:"groups_used"`
+	Gating        string     `json:"gating"`
+	Layers        int        `json:"layers"`
+	FirstLayer    int        `json:"first_layer"`
+	SlabBytes     *int64     `json:"slab_bytes"`      // of one expert: projections, router row, bias
+	Parameters    uint64     `json:"parameter_count"` // of all routed experts
+	BitsPerWeight *number    `json:"bits_per_weight"`
+	Prunable      bool       `json:"prunable"`
+	Keep          []keepInfo `json:"keep"`
+}
+
+// A keepInfo says what is left when only so many experts of each layer are kept.
+type keepInfo struct {
+	Keep        int    `json:"keep"`
+	TensorBytes int64  `json:"tensor_bytes"`
+	SavedBytes  int64  `json:"saved_bytes"`
+	Preset      string `json:"preset,omitempty"` // that keeps so many
+}
+
+// addExperts adds what the model's routed experts are, the faults that keep it from
+// being pruned, and what depends on which layers have experts.
+func (in *inspection) addExperts(m *gguf.Model, keep []int) error {
+	complete := len(m.Missing) == 0
+	found, faults := reap.FindExperts(m)
+	if complete { // faults of a partial set are those of its missing tensors
+		in.addFaults(found, faults)
+	}
+	in.Layers = countLayers(m, found)
+	if found == nil {
+		if len(keep) > 0 {
+			return usagef("--keep %d: %w", keep[0], reap.ErrDense)
+		}
+		return nil
+	}
+	in.Experts = describeExperts(found)
+	in.Experts.Prunable = complete && len(faults) == 0
+	if len(keep) > 0 && !complete {
+		return usagef("--keep %d: shards are missing", keep[0])
+	}
+	if len(keep) > 0 && len(faults) > 0 {
+		return usagef("--keep %d: the model cannot be pruned:\n%w", keep[0], faults)
+	}
+	return in.addSizes(found, keep)
+}
+
+func (in *inspection) addFaults(found *reap.Experts, faults reap.Faults) {
+	for _, f := range faults {
+		where := f.Where
+		if where == "" {
+			where = "experts"
+		}
+		in.Problems = append(in.Problems, problem{gguf.Warning.String(), where, "cannot be pruned: " + f.What})
+	}
+	if found == nil {
+		return
+	}
+	for _, note := range found.Notes {
+		in.Problems = append(in.Problems, problem{gguf.Warning.String(), "experts", note})
+	}
+}
+
+func describeExperts(e *reap.Experts) *expertsInfo {
+	x := &expertsInfo{Count: e.Count, Used: e.Used, Shared: e.Shared, Groups: e.Groups, GroupsUsed: e.GroupsUsed,
+		Gating: e.Gating.String(), Layers: len(e.Layers), Keep: []keepInfo{}}
+	if len(e.Layers) > 0 {
+		x.FirstLayer = e.Layers[0].Block
+	}
+	return x
+}
+
+// addSizes computes what experts take and what keeping fewer would save.
+func (in *inspection) addSizes(e *reap.Experts, keep []int) error {
+	x := in.Experts
+	var bytes int64
+	for _, t := range e.Tensors() {
+		if inExpert(t.Role) {
+			x.Parameters = addCount(x.Parameters, t.Elements())
+			bytes += t.Size
+		}
+	}
+	x.BitsPerWeight = bitsPerWeight(bytes, x.Parameters)
+	if !x.Prunable {
+		return nil
+	}
+	unused := x.Parameters / uint64(e.Count) * uint64(e.Count-e.Used)
+	in.ActiveCount = in.ParameterCount - unused
+	var slab int64
+	for _, l := range e.Layers {
+		slab += l.ExpertBytes()
+	}
+	x.SlabBytes = &slab
+	if len(keep) == 0 {
+		keep = keepCounts(e)
+	}
+	for _, n := range keep {
+		if err := e.CheckKeep(n); err != nil {
+			return usagef("--keep %w", err)
+		}
+		saved := slab * int64(e.Count-n)
+		x.Keep = append(x.Keep, keepInfo{n, in.TensorBytes - saved, saved, presetOf(e, n)})
+	}
+	return nil
+}
+
+// inExpert reports whether a tensor of that role is computed with only for the chosen
+// experts; the router looks at all.
+func inExpert(role reap.Role) bool {
+	switch role {
+	case reap.Router, reap.RouterBias, reap.SelectionBias, reap.IDTable:
+		return false
+	}
+	return true
+}
+
+// presetOf names the preset that keeps so many of the model's experts, or "".
+func presetOf(e *reap.Experts, keep int) string {
+	for _, p := range reap.Presets {
+		if p.Keep == keep && p.Check(e) == nil {
+			return p.Name
+		}
+	}
+	return ""
+}
+
+// keepCounts returns the counts to show, largest first: those of the presets for such
+// a model, and three quarters, a half and a quarter of the experts, as far as the model
+// allows them.
+func keepCounts(e *reap.Experts) []int {
+	var counts []int
+	for _, p := range reap.Presets {
+		if p.Check(e) == nil {
+			counts = append(counts, p.Keep)
+		}
+	}
+	for quarters := 1; quarters <= 3; quarters++ {
+		n := e.Count * quarters / 4
+		counts = append(counts, n-n%e.Groups)
+	}
+	slices.Sort(counts)
+	slices.Reverse(counts)
+	counts = slices.Compact(counts)
+	return slices.DeleteFunc(counts, func(n int) bool { return e.CheckKeep(n) != nil })
+}

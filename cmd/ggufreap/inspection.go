@@ -1,0 +1,217 @@
+package main
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math/bits"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"ggufreap/gguf"
+)
+
+// An inspection is what the headers of an artifact tell: the document of
+// "inspect --json", and what the screen is printed from.
+type inspection struct {
+	Schema         string       `json:"schema"`
+	Architecture   text         `json:"architecture"`
+	Name           text         `json:"name"` // the file names' common stem
+	Title          text         `json:"title"`
+	Version        uint32       `json:"version"`
+	ByteOrder      string       `json:"byte_order"`
+	Alignment      int64        `json:"alignment"`
+	FileBytes      int64        `json:"file_bytes"`
+	TensorBytes    int64        `json:"tensor_bytes"`
+	TensorCount    int          `json:"tensor_count"`
+	ParameterCount uint64       `json:"parameter_count"` // elements of all tensors
+	ActiveCount    uint64       `json:"active_parameter_count"`
+	BitsPerWeight  *number      `json:"bits_per_weight"`
+	ShardCount     int          `json:"shard_count"`
+	Missing        []text       `json:"missing_shards"`
+	Shards         []shardInfo  `json:"shards"`
+	Types          []typeInfo   `json:"types"`
+	Layers         layersInfo   `json:"layers"`
+	Experts        *expertsInfo `json:"experts"`
+	ContextLength  *uint64      `json:"context_length"`
+	Tokenizer      *tokenizer   `json:"tokenizer"`
+	License        *text        `json:"license"`
+	Metadata       metadata     `json:"metadata"`
+	Tensors        elements     `json:"tensors,omitempty"`
+	Problems       []problem    `json:"problems"`
+}
+
+// A shardInfo is a file of the artifact.
+type shardInfo struct {
+	File       text  `json:"file"`
+	Size       int64 `json:"size"`
+	Tensors    int   `json:"tensors"`
+	DataOffset int64 `json:"data_offset"`
+	Alignment  int64 `json:"alignment"`
+}
+
+// A typeInfo sums the tensors of one type.
+type typeInfo struct {
+	Type       string `json:"type"`
+	ID         uint32 `json:"id"`
+	Tensors    int    `json:"tensors"`
+	Parameters uint64 `json:"parameters"`
+	Bytes      int64  `json:"bytes"`
+}
+
+// A tokenizer is what the metadata says of the vocabulary.
+type tokenizer struct {
+	Model  text  `json:"model"`
+	Pre    text  `json:"pre"`
+	Tokens int64 `json:"tokens"`
+}
+
+// A problem is one of the library's, or a fault that keeps the model from being pruned.
+type problem struct {
+	Severity string `json:"severity"`
+	Where    string `json:"where"`
+	What     string `json:"what"`
+}
+
+// inspect gathers what is known of a model. The counts of keep are those that the user
+// asks about; one that the model does not allow is an error.
+func inspect(m *gguf.Model, keep []int) (*inspection, error) {
+	first := m.Files[0]
+	md := m.Metadata()
+	in := &inspection{
+		Schema:       "ggufreap/inspect/v1",
+		Architecture: text(md.Architecture()),
+		Name:         text(m.Name),
+		Title:        text(md.Text("general.name")),
+		Version:      first.Version,
+		ByteOrder:    byteOrder(first),
+		Alignment:    first.Alignment,
+		FileBytes:    m.FileBytes(),
+		TensorBytes:  m.TensorBytes(),
+		TensorCount:  len(m.Tensors()),
+		ShardCount:   m.Shards,
+		Types:        typeMix(m),
+		Tokenizer:    readTokenizer(md),
+	}
+	for _, name := range m.Missing {
+		in.Missing = append(in.Missing, text(name))
+	}
+	for _, f := range m.Files {
+		in.Shards = append(in.Shards, shardInfo{text(filepath.Base(f.Name)), f.Size, len(f.Tensors), f.DataOffset, f.Alignment})
+	}
+	for _, p := range m.Problems {
+		in.Problems = append(in.Problems, problem{p.Severity.String(), p.Where, p.What})
+	}
+	for key, v := range md.All() {
+		in.Metadata = append(in.Metadata, pair{key, v})
+	}
+	if n, ok := md.ArchUint("context_length"); ok {
+		in.ContextLength = &n
+	}
+	if license := text(md.Text("general.license")); license != "" {
+		in.License = &license
+	}
+	in.countParameters(m)
+	return in, in.addExperts(m, keep)
+}
+
+// countParameters sums the elements of all tensors.
+func (in *inspection) countParameters(m *gguf.Model) {
+	for _, t := range m.Tensors() {
+		in.ParameterCount = addCount(in.ParameterCount, t.Elements())
+	}
+	in.ActiveCount = in.ParameterCount
+	in.BitsPerWeight = bitsPerWeight(in.TensorBytes, in.ParameterCount)
+}
+
+// addCount adds without wrapping: a malformed file can declare more elements than a
+// 64-bit count holds.
+func addCount(a, b uint64) uint64 {
+	sum, carry := bits.Add64(a, b, 0)
+	if carry != 0 {
+		return 1<<64 - 1
+	}
+	return sum
+}
+
+// bitsPerWeight is nil when there is nothing to divide by.
+func bitsPerWeight(bytes int64, parameters uint64) *number {
+	if parameters == 0 {
+		return nil
+	}
+	return &number{float64(bytes) * 8 / float64(parameters), 64}
+}
+
+func byteOrder(f *gguf.File) string {
+	if f.Order == binary.BigEndian {
+		return "big"
+	}
+	return "little"
+}
+
+// typeMix sums tensors by type, the type with most bytes first.
+func typeMix(m *gguf.Model) []typeInfo {
+	sums := map[gguf.Type]*typeInfo{}
+	for _, t := range m.Tensors() {
+		s := sums[t.Type]
+		if s == nil {
+			s = &typeInfo{Type: t.Type.String(), ID: uint32(t.Type)}
+			sums[t.Type] = s
+		}
+		s.Tensors++
+		s.Parameters = addCount(s.Parameters, t.Elements())
+		s.Bytes += t.Size
+	}
+	var list []typeInfo
+	for _, s := range sums {
+		list = append(list, *s)
+	}
+	slices.SortFunc(list, func(a, b typeInfo) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.ID, b.ID))
+	})
+	return list
+}
+
+func readTokenizer(md *gguf.Metadata) *tokenizer {
+	const prefix = "tokenizer.ggml."
+	tok := &tokenizer{Model: text(md.Text(prefix + "model")), Pre: text(md.Text(prefix + "pre"))}
+	if v, ok := md.Get(prefix + "tokens"); ok && v.Type() == gguf.Array {
+		tok.Tokens = v.Len()
+	}
+	if *tok == (tokenizer{}) {
+		return nil
+	}
+	return tok
+}
+
+// provenancePrefixes begin the keys that say where a model comes from.
+var provenancePrefixes = []string{"general.base_model.", "general.source.", "general.dataset.", "reap.", "quantize."}
+
+var provenanceKeys = []string{
+	"general.author", "general.organization", "general.version", "general.finetune", "general.quantized_by",
+	"general.url", "general.doi", "general.uuid", "general.repo_url", "general.license.name", "general.license.link",
+}
+
+// provenance returns the pairs that say where the model comes from.
+func (in *inspection) provenance() []pair {
+	var list []pair
+	for _, p := range in.Metadata {
+		begins := func(prefix string) bool { return strings.HasPrefix(p.key, prefix) }
+		if slices.Contains(provenanceKeys, p.key) || slices.ContainsFunc(provenancePrefixes, begins) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// countProblems counts by severity.
+func (in *inspection) countProblems() (errors, warnings int) {
+	for _, p := range in.Problems {
+		if p.Severity == gguf.Error.String() {
+			errors++
+		} else {
+			warnings++
+		}
+	}
+	return errors, warnings
+}

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"ggufreap/gguf"
+)
+
+// What the screen shows at most of a list that has no bound.
+const (
+	screenProblems   = 12
+	screenProvenance = 12
+	screenMissing    = 6
+)
+
+// showInspection prints the screen.
+func (con *console) showInspection(in *inspection) {
+	con.showTitle(in)
+	con.showSizes(in)
+	con.showLayers(in)
+	con.showText(in)
+	con.showTypes(in)
+	con.showKeep(in)
+	con.showProvenance(in)
+	con.showProblems(in)
+}
+
+func (con *console) showTitle(in *inspection) {
+	title := safe(string(in.Name))
+	if in.Title != "" && in.Title != in.Name {
+		title += ": " + safe(string(in.Title))
+	}
+	con.printf("%s\n", paint(con.color, bold, title))
+	architecture := safe(string(in.Architecture))
+	if architecture == "" {
+		architecture = "no architecture named"
+	}
+	con.printf("%s, GGUF version %d, %s endian, alignment %d\n\n", architecture, in.Version, in.ByteOrder, in.Alignment)
+}
+
+func (con *console) showSizes(in *inspection) {
+	con.field("files", "%s, %s", shardText(in), sizeText(in.FileBytes))
+	if len(in.Missing) > 0 {
+		names := make([]string, len(in.Missing))
+		for i, name := range in.Missing {
+			names[i] = string(name)
+		}
+		con.styledField(red, "missing", nameList(names, screenMissing))
+	}
+	if in.TensorCount == 0 {
+		con.field("tensors", "none")
+	} else {
+		con.field("tensors", "%s, %s", grouped(in.TensorCount), sizeText(in.TensorBytes))
+	}
+	if in.ParameterCount == 0 {
+		return
+	}
+	con.field("parameters", "%s", parameterText(in.ParameterCount))
+	x := in.Experts
+	if x != nil && x.Parameters > 0 {
+		con.field("", "%s in routed experts", parameterText(x.Parameters))
+		if x.Prunable {
+			con.field("", "%s active for a token", parameterText(in.ActiveCount))
+		}
+	}
+	bits := fmt.Sprintf("%.2f bits a weight", in.BitsPerWeight.value)
+	if x != nil && x.BitsPerWeight != nil {
+		bits += fmt.Sprintf(", %.2f in routed experts", x.BitsPerWeight.value)
+	}
+	con.field("precision", "%s", bits)
+}
+
+func shardText(in *inspection) string {
+	if in.ShardCount == 1 {
+		return "1 file"
+	}
+	if len(in.Missing) > 0 {
+		return fmt.Sprintf("%s of %s shards", grouped(len(in.Shards)), grouped(in.ShardCount))
+	}
+	return count(in.ShardCount, "shard")
+}
+
+// parameterText writes a count as it is, and as people say it: "1.45 T".
+func parameterText(n uint64) string {
+	for _, u := range []unit{{"T", 1e12}, {"B", 1e9}, {"M", 1e6}} {
+		if n >= uint64(u.bytes) {
+			return fmt.Sprintf("%s (%.2f %s)", grouped(n), float64(n)/float64(u.bytes), u.name)
+		}
+	}
+	return grouped(n)
+}
+
+func (con *console) showLayers(in *inspection) {
+	if in.Layers.Count > 0 {
+		con.field("layers", "%s", layerText(in.Layers))
+	}
+	x := in.Experts
+	if x == nil {
+		return
+	}
+	parts := []string{fmt.Sprintf("%s a layer, %s used for a token", grouped(x.Count), grouped(x.Used))}
+	if x.Shared > 0 {
+		parts = append(parts, fmt.Sprintf("%s shared", grouped(x.Shared)))
+	}
+	if x.Groups > 1 {
+		parts = append(parts, fmt.Sprintf("%s of %s groups used", grouped(x.GroupsUsed), grouped(x.Groups)))
+	}
+	con.field("experts", "%s, %s gating", strings.Join(parts, ", "), x.Gating)
+	if x.SlabBytes != nil {
+		con.field("one expert", "%s in %s", sizeText(*x.SlabBytes), count(x.Layers, "layer"))
+	}
+}
+
+func layerText(l layersInfo) string {
+	var parts []string
+	add := func(n int, what string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %s", grouped(n), what))
+		}
+	}
+	dense := "dense"
+	if slices.ContainsFunc(l.Kinds, func(k layerKind) bool { return k.Kind == feedForwardKind }) {
+		dense = "without experts"
+	}
+	add(l.Dense, dense)
+	add(l.MoE, "MoE")
+	add(l.Draft, "draft")
+	ffn := strings.Join(parts, ", ")
+	parts = nil
+	for _, k := range l.Kinds {
+		add(k.Layers, k.Kind)
+	}
+	all := []string{grouped(l.Count)}
+	for _, part := range []string{ffn, strings.Join(parts, ", ")} {
+		if part != "" {
+			all = append(all, part)
+		}
+	}
+	return strings.Replace(strings.Join(all, "; "), ";", ":", 1)
+}
+
+// showText prints what the metadata says of use: context, tokenizer, license.
+func (con *console) showText(in *inspection) {
+	if in.ContextLength != nil {
+		con.field("context", "%s", count(*in.ContextLength, "token"))
+	}
+	if t := in.Tokenizer; t != nil {
+		name := shorten(string(t.Model))
+		if t.Pre != "" {
+			name += " / " + shorten(string(t.Pre))
+		}
+		if t.Tokens > 0 {
+			name += ", " + count(t.Tokens, "token")
+		}
+		con.field("tokenizer", "%s", name)
+	}
+	if in.License != nil {
+		con.field("license", "%s", shorten(string(*in.License)))
+	}
+}
+
+func (con *console) showTypes(in *inspection) {
+	if len(in.Types) == 0 {
+		return
+	}
+	con.printf("\n")
+	cols := []column{{"type", false}, {"tensors", true}, {"parameters", true}, {"bytes", true}, {"share", true}}
+	con.table("", cols, func(yield func([]string) bool) {
+		for _, t := range in.Types {
+			share := 100 * float64(t.Bytes) / float64(max(in.TensorBytes, 1))
+			if !yield([]string{t.Type, grouped(t.Tensors), grouped(t.Parameters), grouped(t.Bytes), fmt.Sprintf("%.1f %%", share)}) {
+				return
+			}
+		}
+	})
+}
+
+func (con *console) showKeep(in *inspection) {
+	if in.Experts == nil || len(in.Experts.Keep) == 0 {
+		return
+	}
+	con.printf("\n")
+	cols := []column{{"keep", true}, {"tensor bytes left", true}, {"", false}, {"saved", true}, {"preset", false}}
+	con.table("", cols, func(yield func([]string) bool) {
+		for _, k := range in.Experts.Keep {
+			saved := 100 * float64(k.SavedBytes) / float64(max(in.TensorBytes, 1))
+			kept := fmt.Sprintf("%s of %s", grouped(k.Keep), grouped(in.Experts.Count))
+			if !yield([]string{kept, grouped(k.TensorBytes), roundedSize(k.TensorBytes), fmt.Sprintf("%.1f %%", saved), k.Preset}) {
+				return
+			}
+		}
+	})
+}
+
+func (con *console) showProvenance(in *inspection) {
+	pairs := in.provenance()
+	if len(pairs) == 0 {
+		return
+	}
+	con.printf("\n")
+	shown := pairs[:min(len(pairs), screenProvenance)]
+	con.table("", []column{{"provenance", false}, {"", false}}, pairRows(shown))
+	if more := len(pairs) - len(shown); more > 0 {
+		con.printf("and %s more; --json shows all\n", count(more, "key"))
+	}
+}
+
+func pairRows(pairs []pair) iter.Seq[[]string] {
+	return func(yield func([]string) bool) {
+		for _, p := range pairs {
+			if !yield([]string{shorten(p.key), value{p.Value}.short()}) {
+				return
+			}
+		}
+	}
+}
+
+// showProblems prints the problems, errors first.
+func (con *console) showProblems(in *inspection) {
+	errors, warnings := in.countProblems()
+	con.printf("\n")
+	if errors+warnings == 0 {
+		con.field("problems", "none found")
+		return
+	}
+	con.field("problems", "%s, %s", count(errors, "error"), count(warnings, "warning"))
+	list := slices.Clone(in.Problems)
+	slices.SortStableFunc(list, func(a, b problem) int { return severityRank(a) - severityRank(b) })
+	for _, p := range list[:min(len(list), screenProblems)] {
+		color := yellow
+		if p.Severity == gguf.Error.String() {
+			color = red
+		}
+		con.styledField(color, p.Severity, safe(p.Where)+": "+safe(p.What))
+	}
+	if more := len(list) - screenProblems; more > 0 {
+		con.field("", "and %s more; --json shows all", grouped(more))
+	}
+}
+
+func severityRank(p problem) int {
+	if p.Severity == gguf.Error.String() {
+		return 0
+	}
+	return 1
+}

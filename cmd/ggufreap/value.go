@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"ggufreap/gguf"
+)
+
+// A value is a metadata value as a document has it.
+type value struct{ gguf.Value }
+
+// MarshalJSON writes the whole value; the rules are those of json.go.
+func (v value) MarshalJSON() ([]byte, error) {
+	switch v.Type() {
+	case gguf.Text:
+		s, err := v.text()
+		if err != nil {
+			return nil, err
+		}
+		return text(s).MarshalJSON()
+	case gguf.Array:
+		return v.array()
+	case gguf.Uint64, gguf.Int64:
+		return []byte(strconv.Quote(v.scalar())), nil
+	case gguf.Float32, gguf.Float64:
+		return v.number().MarshalJSON()
+	}
+	return []byte(v.scalar()), nil
+}
+
+func (v value) array() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('[')
+	err := v.Each(func(i int64, e gguf.Value) error {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		item, err := value{e}.MarshalJSON()
+		b.Write(item)
+		return err
+	})
+	b.WriteByte(']')
+	return b.Bytes(), err
+}
+
+// text returns the bytes of a string.
+func (v value) text() (string, error) {
+	s, ok := v.Text()
+	if !ok {
+		return "", fmt.Errorf("reading a string of %d bytes: the file cannot be read there", v.Len())
+	}
+	return s, nil
+}
+
+// line writes the whole value on one line.
+func (v value) line() (string, error) {
+	switch v.Type() {
+	case gguf.Text:
+		s, err := v.text()
+		return safe(s), err
+	case gguf.Array:
+		s, err := v.array()
+		return escapeJSON(string(s)), err
+	}
+	return v.scalar(), nil
+}
+
+func (v value) number() number {
+	f, _ := v.Float()
+	if v.Type() == gguf.Float32 {
+		return number{f, 32}
+	}
+	return number{f, 64}
+}
+
+// scalar writes a number or a bool.
+func (v value) scalar() string {
+	if b, ok := v.Bool(); ok {
+		return strconv.FormatBool(b)
+	}
+	if u, ok := v.Uint(); ok {
+		return strconv.FormatUint(u, 10)
+	}
+	if i, ok := v.Int(); ok {
+		return strconv.FormatInt(i, 10)
+	}
+	return v.number().String()
+}
+
+// What fits a line of the screen, and what a document says of a value inline.
+const (
+	shortText  = 60 // bytes
+	shortItems = 8
+	longText   = 64 << 10 // bytes
+	longItems  = 256
+)
+
+// short writes a value in a few words.
+func (v value) short() string {
+	switch v.Type() {
+	case gguf.Text:
+		if v.Len() > longText {
+			return count(v.Len(), "byte") + " of text"
+		}
+		s, _ := v.Text()
+		return shorten(s)
+	case gguf.Array:
+		return v.shortArray()
+	}
+	return v.scalar()
+}
+
+func (v value) shortArray() string {
+	if v.Len() > shortItems || v.Elem() == gguf.Array {
+		return fmt.Sprintf("%s of %s", count(v.Len(), "item"), v.Elem())
+	}
+	items := make([]string, 0, shortItems)
+	v.Each(func(_ int64, e gguf.Value) error { // an element that cannot be read is left out
+		items = append(items, value{e}.short())
+		return nil
+	})
+	return shorten(strings.Join(items, ", "))
+}
+
+// shorten makes s safe and cuts it to fit a line.
+func shorten(s string) string {
+	s = safe(s)
+	if columns(s) <= shortText {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if columns(b.String())+4 > shortText {
+			break
+		}
+		b.WriteRune(r)
+	}
+	return b.String() + "..."
+}
+
+// A pair is a metadata pair as a document has it.
+type pair struct {
+	key string
+	gguf.Value
+}
+
+// metadata is the pairs of a file as an object, in file order.
+type metadata []pair
+
+// MarshalJSON writes {"KEY": {"type": ..., "value": ...}, ...}. A list or string that is
+// long has its length in place of the value. A key that is not UTF-8, or that begins
+// with "base64:", is written as "base64:" and its bytes in base64; a key that stands
+// twice has its later values under "repeats".
+func (m metadata) MarshalJSON() ([]byte, error) {
+	repeats := map[string][]pairValue{}
+	first := map[string]int{}
+	for i, p := range m {
+		if _, again := first[p.key]; again {
+			repeats[p.key] = append(repeats[p.key], pairValue{Value: p.Value})
+		} else {
+			first[p.key] = i
+		}
+	}
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, p := range m {
+		if first[p.key] != i {
+			continue
+		}
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		key, err := marshal(objectKey(p.key))
+		if err != nil {
+			return nil, err
+		}
+		b.Write(key)
+		b.WriteByte(':')
+		item, err := marshal(pairValue{p.Value, repeats[p.key]})
+		if err != nil {
+			return nil, fmt.Errorf("key %q: %w", p.key, err)
+		}
+		b.Write(item)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// pairValue is the value side of a pair.
+type pairValue struct {
+	gguf.Value
+	repeats []pairValue
+}
+
+// MarshalJSON writes the type, and the value or its length.
+func (p pairValue) MarshalJSON() ([]byte, error) {
+	doc := struct {
+		Type    string      `json:"type"`
+		Length  *int64      `json:"length,omitempty"`
+		Value   *value      `json:"value,omitempty"`
+		Repeats []pairValue `json:"repeats,omitempty"`
+	}{Type: p.TypeName(), Repeats: p.repeats}
+	length := p.Len()
+	long := p.Size() > longText || p.Type() == gguf.Array && length > longItems
+	if long || p.Type() == gguf.Array {
+		doc.Length = &length
+	}
+	if !long {
+		doc.Value = &value{p.Value}
+	}
+	return marshal(doc)
+}
