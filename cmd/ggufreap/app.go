@@ -20,6 +20,7 @@ Commands:
   inspect   show what an artifact is: structure, sizes, experts, problems
   plan      choose the routed experts to keep
   prune     write the model that keeps them
+  verify    check a release folder or shard set
   demo      try it all on a small model made on the spot
   version   show the version of this program
   help      show this text, or the help of a command
@@ -56,6 +57,7 @@ func newApp(con *console) *cli.App {
 			inspectCommand(con),
 			planCommand(con),
 			pruneCommand(con),
+			verifyCommand(con),
 			demoCommand(con),
 			versionCommand(con),
 		},

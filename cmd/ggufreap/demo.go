@@ -67,6 +67,7 @@ func demoAction(con *console, c *cli.Context) error {
 	}{
 		{"Choose 568 of the 896 experts in every layer", []string{"plan", "--preset", "reap568", "-o", plan, files[0]}},
 		{"Write the model that keeps them, in fourteen shards", []string{"prune", "--plan", plan, "--shards", "14", "-o", release, files[0]}},
+		{"Check the release", []string{"verify", "--expect", "experts=568,shards=14", release}},
 	} {
 		con.printf("\n%s\n", step.why)
 		if err := con.show(c.Context, step.args); err != nil {

@@ -93,6 +93,21 @@ func (p *progress) add(n int64) {
 	}
 }
 
+// set says that done of total bytes have passed, for tasks that learn the total on the
+// way. Calls must come one at a time.
+func (p *progress) set(done, total int64) {
+	p.mu.Lock()
+	more := done - p.done
+	if total != p.total {
+		p.total = total
+		if p.bar != nil {
+			p.bar.ChangeMax64(total)
+		}
+	}
+	p.mu.Unlock()
+	p.add(more)
+}
+
 // line writes one plain line.
 func (p *progress) line(elapsed time.Duration) {
 	rate := float64(p.done) / elapsed.Seconds()

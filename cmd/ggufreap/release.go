@@ -53,15 +53,11 @@ func (r *release) names() []string {
 // written. A run that fails leaves nothing behind.
 func (con *console) writeRelease(c *cli.Context, r *release) (*manifest.Pin, error) {
 	p := con.startProgress(r.task, r.layout.Bytes())
-	var last int64
 	stage, err := manifest.NewStage(r.folder, r.names(), manifest.StageOptions{
-		Sources: r.source.Paths(),
-		Force:   c.Bool("force"),
-		Workers: c.Int("workers"),
-		Progress: func(done, _ int64) {
-			p.add(done - last)
-			last = done
-		},
+		Sources:  r.source.Paths(),
+		Force:    c.Bool("force"),
+		Workers:  c.Int("workers"),
+		Progress: p.set,
 	})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"ggufreap/gguf"
+	"ggufreap/manifest"
+	"ggufreap/reap"
+)
+
+const verifyHelp = `Check a release folder, or any shard set.
+
+Usage:
+  ggufreap verify [flags] ARTIFACT
+
+In a folder with a MANIFEST.sha256 every listed file must be there with the listed
+bytes, and every model file must be listed. The shards must be complete and agree,
+offsets and sizes must lie inside the files, and every routed tensor, router and
+bias must have as many experts as the metadata says. Everything found is listed at
+once, and so is what was not checked and what that leaves unproven.
+
+Flags:
+      --expect KEY=VALUE[,KEY=VALUE...]
+                         facts the artifact must have: architecture, experts,
+                         experts_used, shards, tensors, file_bytes, tensor_bytes,
+                         structure_digest, metadata_digest, weights_digest
+      --fast             read headers only: no sums, no weights digest
+      --workers N        files read at once (one for each processor)
+      --json             print a JSON document
+  -q, --quiet            show no progress
+      --progress MODE    auto, bar, plain or none (auto)
+  -h, --help             show this text
+
+Exit codes:
+  0  nothing was found
+  1  something is not as it should be
+  2  the check could not be carried out
+
+Examples:
+  ggufreap verify K3-REAP568
+  ggufreap verify --expect experts=568,shards=14 K3-REAP568
+  ggufreap verify --fast K3-00001-of-00009.gguf
+`
+
+func verifyCommand(con *console) *cli.Command {
+	return &cli.Command{
+		Name:               "verify",
+		CustomHelpTemplate: verifyHelp,
+		Flags: append(con.progressFlags(),
+			&cli.StringSliceFlag{Name: "expect"},
+			&cli.BoolFlag{Name: "fast"},
+			&cli.IntFlag{Name: "workers"},
+			&cli.BoolFlag{Name: "json"},
+		),
+		Action: func(c *cli.Context) error { return verifyAction(con, c) },
+	}
+}
+
+func verifyAction(con *console, c *cli.Context) error {
+	if c.NArg() != 1 {
+		return withHint(usagef("verify takes one folder or file, got %d", c.NArg()), "ggufreap verify DIR")
+	}
+	var expect []manifest.Expectation
+	for _, s := range c.StringSlice("expect") {
+		list, err := manifest.ParseExpectations(s)
+		if err != nil {
+			return usagef("--expect: %w", err)
+		}
+		expect = append(expect, list...)
+	}
+	p := con.startProgress("verify", 0)
+	report, err := manifest.Verify(c.Context, c.Args().First(), manifest.VerifyOptions{
+		Fast:     c.Bool("fast"),
+		Expect:   expect,
+		Inspect:  checkExperts,
+		Workers:  c.Int("workers"),
+		Progress: p.set,
+	})
+	p.finish(0)
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		err = con.json(newVerifyDocument(report))
+	} else {
+		con.printReport(report)
+	}
+	if err == nil && !report.OK() {
+		err = errDiffers
+	}
+	return err
+}
+
+// checkExperts holds the tensors of routed experts against the metadata.
+func checkExperts(m *gguf.Model, r *manifest.Report) {
+	e, faults := reap.FindExperts(m)
+	for _, fault := range faults {
+		r.Findings = append(r.Findings, manifest.Finding{Kind: manifest.KindExperts, Expert: manifest.NoExpert, What: fault.String()})
+	}
+	if e == nil {
+		r.Checked = append(r.Checked, "experts: none, the model is dense")
+	} else if len(faults) == 0 {
+		tensors := 0
+		for range e.Tensors() {
+			tensors++
+		}
+		r.Checked = append(r.Checked, "experts: "+count(tensors, "tensor")+" in "+count(len(e.Layers), "layer")+" with "+count(e.Count, "expert")+" each")
+	}
+}
+
+// maxFindings bounds the findings that are printed; the JSON document has all.
+const maxFindings = 50
+
+// printReport prints what verify saw.
+func (con *console) printReport(r *manifest.Report) {
+	if a := r.Artifact; a != nil {
+		con.field("artifact", "%s, %s, %s", safe(a.Name), safe(a.Architecture), count(a.Shards, "shard"))
+		con.field("files", "%s", sizeText(a.FileBytes))
+		con.field("tensor data", "%s", sizeText(a.TensorBytes))
+	}
+	for _, what := range r.Checked {
+		con.field("checked", "%s", safe(what))
+	}
+	for _, g := range r.Gaps {
+		con.field("not checked", "%s", safe(g.What))
+		con.field("", "leaves open: %s", safe(g.Leaves))
+	}
+	for _, n := range r.Notes {
+		con.field("note", "%s: %s", safe(n.File), safe(n.What))
+	}
+	con.printf("\n")
+	for _, f := range r.Findings[:min(len(r.Findings), maxFindings)] {
+		con.field(paint(con.color, red, string(f.Kind)), "%s%s", findingPlace(f), safe(f.What))
+	}
+	if more := len(r.Findings) - maxFindings; more > 0 {
+		con.field("", "and %s more; --json lists them all", count(more, "finding"))
+	}
+	if r.OK() {
+		con.field("result", "nothing found")
+		return
+	}
+	con.field("result", "%s", paint(con.color, red, count(len(r.Findings), "finding")))
+}
+
+// findingPlace names where a finding is, ready to be followed by what it is.
+func findingPlace(f manifest.Finding) string {
+	place := ""
+	if f.File != "" {
+		place += safe(f.File) + ": "
+	}
+	if f.Tensor != "" {
+		place += "tensor " + safe(f.Tensor) + ": "
+	}
+	if f.Expert != manifest.NoExpert {
+		place += "expert " + grouped(f.Expert) + ": "
+	}
+	return place
+}
+
+// verifyDocument is the document of verify --json.
+type verifyDocument struct {
+	Schema   string             `json:"schema"`
+	OK       bool               `json:"ok"`
+	Path     text               `json:"path"`
+	Artifact *manifest.Artifact `json:"artifact"` // null when no model could be opened
+	Findings []manifest.Finding `json:"findings"`
+	Checked  []string           `json:"checked"`
+	Gaps     []manifest.Gap     `json:"gaps"`
+	Notes    []manifest.Note    `json:"notes"`
+}
+
+func newVerifyDocument(r *manifest.Report) verifyDocument {
+	return verifyDocument{
+		Schema:   "ggufreap/verify/v1",
+		OK:       r.OK(),
+		Path:     text(r.Path),
+		Artifact: r.Artifact,
+		Findings: r.Findings,
+		Checked:  r.Checked,
+		Gaps:     r.Gaps,
+		Notes:    r.Notes,
+	}
+}
