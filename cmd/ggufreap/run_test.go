@@ -35,10 +35,13 @@ func ggufreapContext(t *testing.T, ctx context.Context, args ...string) result {
 	return result{stdout.String(), stderr.String(), code}
 }
 
+// goldenDir is absolute: tests change the folder they run in.
+var goldenDir, _ = filepath.Abs(filepath.Join("testdata", "golden"))
+
 // golden compares got with a file in testdata/golden, or writes it with -update.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", "golden", name)
+	path := filepath.Join(goldenDir, name)
 	if *update {
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 			t.Fatal(err)

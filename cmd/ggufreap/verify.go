@@ -13,17 +13,18 @@ const verifyHelp = `Check a release folder, or any shard set.
 Usage:
   ggufreap verify [flags] ARTIFACT
 
-In a folder with a MANIFEST.sha256 every listed file must be there with the listed
-bytes, and every model file must be listed. The shards must be complete and agree,
-offsets and sizes must lie inside the files, and every routed tensor, router and
-bias must have as many experts as the metadata says. Everything found is listed at
-once, and so is what was not checked and what that leaves unproven.
+In a folder with a MANIFEST.sha256 every listed file must be there with the
+listed bytes, and every model file must be listed. The shards must be complete
+and agree, offsets and sizes must lie inside the files, and every routed tensor,
+router and bias must have as many experts as the metadata says. Everything found
+is listed at once, and so is what was not checked and what that leaves unproven.
 
 Flags:
       --expect KEY=VALUE[,KEY=VALUE...]
-                         facts the artifact must have: architecture, experts,
-                         experts_used, shards, tensors, file_bytes, tensor_bytes,
-                         structure_digest, metadata_digest, weights_digest
+                         facts the artifact must have: architecture,
+                         experts, experts_used, shards, tensors, file_bytes,
+                         tensor_bytes, structure_digest, metadata_digest,
+                         weights_digest
       --fast             read headers only: no sums, no weights digest
       --workers N        files read at once (one for each processor)
       --json             print a JSON document
