@@ -19,5 +19,19 @@ fmt:
 engine:
 	@sh .ci/engine
 
+# Go benchmarks of the hot paths.
+bench:
+	go test -run '^$$' -bench . -benchmem ./...
+
+# Each fuzz target for FUZZTIME.
+FUZZTIME ?= 1m
+fuzz:
+	@for pkg in $$(go list ./...); do \
+		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+			echo "$$pkg $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+		done; \
+	done
+
 clean:
 	rm -rf bin .engine ggufreap-demo
