@@ -56,7 +56,7 @@ func BuildPin(ctx context.Context, m *gguf.Model, o BuildOptions) (*Pin, error) 
 
 // pinOfModel returns a pin that lacks its digests.
 func pinOfModel(m *gguf.Model, o BuildOptions) (*Pin, error) {
-	pin := &Pin{Schema: PinSchema, Declared: o.Declared, Artifact: Artifact{
+	pin := &Pin{Schema: PinSchema, Tensors: []Tensor{}, Declared: o.Declared, Artifact: Artifact{
 		Name:         m.Name,
 		Architecture: m.Metadata().Architecture(),
 		Shards:       len(m.Files),

@@ -16,7 +16,7 @@ import (
 	"ggufreap/gguf"
 )
 
-func mustPin(t *testing.T, m *gguf.Model, o BuildOptions) *Pin {
+func mustPin(t testing.TB, m *gguf.Model, o BuildOptions) *Pin {
 	t.Helper()
 	pin, err := BuildPin(context.Background(), m, o)
 	if err != nil {

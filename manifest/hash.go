@@ -10,7 +10,7 @@ import (
 
 // smallSlab is the size up to which a slab stands for itself: its bytes are no
 // longer than its digest, and say more.
-const smallSlab = len(Sum{})
+const smallSlab = int64(len(Sum{}))
 
 // TensorSums are the digests of one tensor's data. A tensor with n slabs has either
 // n digests, 32 bytes each, in SlabSums or, where a slab has 32 bytes or
@@ -55,7 +55,7 @@ func (h *TensorHasher) Reset(size int64, slabs int) error {
 	h.slab.Reset()
 	h.slabSize = size / int64(slabs)
 	h.slabLeft = h.slabSize
-	if h.slabSize <= int64(smallSlab) {
+	if h.slabSize <= smallSlab {
 		h.sums.SlabBytes = make([]byte, 0, size)
 	} else {
 		h.sums.SlabSums = make([]byte, 0, slabs*len(Sum{}))

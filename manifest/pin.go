@@ -76,25 +76,30 @@ func (s *Slabs) At(i int) []byte {
 
 // seal takes the digests that rest on all tensors and on the metadata.
 func (p *Pin) seal(md *gguf.Metadata) error {
-	lines := make([]tensorLine, len(p.Tensors))
-	sums := make([]Sum, len(p.Tensors))
-	for i, t := range p.Tensors {
-		lines[i] = tensorLine{t.Name, t.Type, t.Shape}
-		sums[i] = t.BLAKE3
-	}
 	var err error
-	if p.WeightsDigest, err = digestTensors(lines, sums); err != nil {
+	if p.WeightsDigest, err = p.weights(); err != nil {
 		return err
 	}
 	p.MetadataDigest, err = MetadataDigest(md)
 	return err
 }
 
+// weights returns the weights digest that the tensors give.
+func (p *Pin) weights() (Digest, error) {
+	sums := make([]Sum, len(p.Tensors))
+	for i, t := range p.Tensors {
+		sums[i] = t.BLAKE3
+	}
+	return digestTensors(p.lines(), sums)
+}
+
 // StructureDigest returns the structure digest of the pinned artifact.
-func (p *Pin) StructureDigest() (Digest, error) {
+func (p *Pin) StructureDigest() (Digest, error) { return digestTensors(p.lines(), nil) }
+
+func (p *Pin) lines() []tensorLine {
 	lines := make([]tensorLine, len(p.Tensors))
 	for i, t := range p.Tensors {
 		lines[i] = tensorLine{t.Name, t.Type, t.Shape}
 	}
-	return digestTensors(lines, nil)
+	return lines
 }

@@ -48,7 +48,7 @@ func pinOfLayout(stem string, layout *gguf.Layout, slabs SlabCount) (*Pin, [][]T
 	if len(layout.Shards) == 0 {
 		return nil, nil, errors.New("layout has no shards")
 	}
-	pin := &Pin{Schema: PinSchema, Artifact: Artifact{
+	pin := &Pin{Schema: PinSchema, Tensors: []Tensor{}, Artifact: Artifact{
 		Name:         stem,
 		Architecture: layout.Shards[0].Metadata.Architecture(),
 		Shards:       len(layout.Shards),

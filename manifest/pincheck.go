@@ -1,0 +1,154 @@
+package manifest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"ggufreap/gguf"
+)
+
+// Validate returns the first thing in which the pin contradicts itself: sums of sizes,
+// shapes against types, slabs against shapes, the weights digest against the tensors.
+func (p *Pin) Validate() error {
+	if p.Schema != PinSchema {
+		return fmt.Errorf("pin: schema is %q, want %q", p.Schema, PinSchema)
+	}
+	if err := p.checkFiles(); err != nil {
+		return err
+	}
+	if err := p.checkTensors(); err != nil {
+		return err
+	}
+	if p.MetadataDigest.Algorithm != BLAKE3 {
+		return fmt.Errorf("pin: metadata digest %q is not a blake3 digest", p.MetadataDigest)
+	}
+	weights, err := p.weights()
+	if err != nil {
+		return fmt.Errorf("pin: %w", err)
+	}
+	if weights != p.WeightsDigest {
+		return fmt.Errorf("pin: weights digest is %q, the tensors give %q", p.WeightsDigest, weights)
+	}
+	return p.Declared.check()
+}
+
+func (p *Pin) checkFiles() error {
+	a := p.Artifact
+	if err := cmp.Or(checkText("artifact name", a.Name), checkText("architecture", a.Architecture)); err != nil {
+		return err
+	}
+	if a.Shards != len(p.Files) || a.Shards == 0 {
+		return fmt.Errorf("pin: %d shards, but %d files", a.Shards, len(p.Files))
+	}
+	var names []string
+	var total int64
+	for _, f := range p.Files {
+		if err := checkText("file name", f.Name); err != nil {
+			return err
+		}
+		if err := checkSumsName(f.Name); err != nil {
+			return fmt.Errorf("pin: %w", err)
+		}
+		if strings.ContainsRune(f.Name, '/') {
+			return fmt.Errorf("pin: file name %q names a folder too", f.Name)
+		}
+		if f.Size < 0 || f.Size > math.MaxInt64-total {
+			return fmt.Errorf("pin: file %q has %d bytes", f.Name, f.Size)
+		}
+		total += f.Size
+		names = append(names, f.Name)
+	}
+	slices.Sort(names)
+	if len(slices.Compact(names)) < len(p.Files) {
+		return errors.New("pin: a file name comes twice")
+	}
+	if total != a.FileBytes {
+		return fmt.Errorf("pin: files have %d bytes, the artifact says %d", total, a.FileBytes)
+	}
+	return nil
+}
+
+func (p *Pin) checkTensors() error {
+	var total int64
+	for i := range p.Tensors {
+		t := &p.Tensors[i]
+		if err := t.check(); err != nil {
+			return fmt.Errorf("pin: tensor %q: %w", t.Name, err)
+		}
+		if t.Size > math.MaxInt64-total {
+			return fmt.Errorf("pin: tensor %q: %d bytes are too many", t.Name, t.Size)
+		}
+		total += t.Size
+	}
+	if total != p.Artifact.TensorBytes || total > p.Artifact.FileBytes {
+		return fmt.Errorf("pin: tensors have %d bytes, the artifact says %d in files of %d", total, p.Artifact.TensorBytes, p.Artifact.FileBytes)
+	}
+	return nil
+}
+
+// check compares a tensor's fields with each other.
+func (t *Tensor) check() error {
+	if err := checkText("tensor name", t.Name); err != nil {
+		return err
+	}
+	typ, err := gguf.ParseType(t.Type)
+	if err != nil {
+		return err
+	}
+	if typ.String() != t.Type {
+		return fmt.Errorf("type is %q, want %q", t.Type, typ)
+	}
+	if t.Size < 0 {
+		return fmt.Errorf("size is %d", t.Size)
+	}
+	if want, err := gguf.TypeSize(typ, t.Shape); err == nil && want != t.Size {
+		return fmt.Errorf("size is %d, type %s and shape %v have %d", t.Size, t.Type, t.Shape, want)
+	}
+	if t.Shape == nil {
+		return errors.New("shape is missing")
+	}
+	if t.Slabs == nil {
+		return nil
+	}
+	return t.Slabs.check(t)
+}
+
+// check compares slabs with the tensor that they are of.
+func (s *Slabs) check(t *Tensor) error {
+	last := len(t.Shape) - 1
+	if last < 0 || s.Axis != last || s.Count < 1 || t.Shape[last] != uint64(s.Count) {
+		return fmt.Errorf("%d slabs on axis %d do not fit the shape %v", s.Count, s.Axis, t.Shape)
+	}
+	if t.Size == 0 || t.Size%int64(s.Count) != 0 {
+		return fmt.Errorf("%d bytes do not divide into %d slabs", t.Size, s.Count)
+	}
+	sums, small := int64(s.Count)*int64(len(Sum{})), int64(0)
+	if t.Size/int64(s.Count) <= smallSlab {
+		sums, small = 0, t.Size
+	}
+	if int64(len(s.BLAKE3)) != sums || int64(len(s.Bytes)) != small {
+		return fmt.Errorf("slabs have %d bytes of digests and %d of data, want %d and %d", len(s.BLAKE3), len(s.Bytes), sums, small)
+	}
+	return nil
+}
+
+func (d Declared) check() error {
+	for _, fact := range []struct {
+		what string
+		text *string
+	}{
+		{"repo", d.Repo}, {"revision", d.Revision}, {"license", d.License},
+		{"quantization label", d.QuantizationLabel}, {"base model", d.BaseModel},
+	} {
+		if fact.text != nil {
+			if err := checkText("declared "+fact.what, *fact.text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
