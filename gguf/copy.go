@@ -2,10 +2,12 @@ package gguf
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 )
+
+// copyBuffer is used when [ShardLayout.Write] is given no buffer.
+const copyBuffer = 1 << 20
 
 // A Listener is asked for each tensor, by its index in the shard, who else should see
 // its data as it is written; nil for nobody. What it returns gets exactly the bytes of
@@ -15,6 +17,9 @@ type Listener func(view int) io.Writer
 // Write copies the shard from its sources to w in one pass, front to back: each byte is
 // read once, through buf, which bounds the memory used. It stops when ctx is done.
 func (s *ShardLayout) Write(ctx context.Context, w io.Writer, buf []byte, listen Listener) error {
+	if len(buf) == 0 {
+		buf = make([]byte, copyBuffer)
+	}
 	out, err := NewWriter(w, s)
 	if err != nil {
 		return err
@@ -30,7 +35,7 @@ func (s *ShardLayout) Write(ctx context.Context, w io.Writer, buf []byte, listen
 			}
 		}
 		if err := v.copy(ctx, sink, buf); err != nil {
-			return err
+			return fmt.Errorf("tensor %s: %w", quoted(v.Name), err)
 		}
 	}
 	return out.Close()
@@ -44,26 +49,14 @@ func (v View) copy(ctx context.Context, w io.Writer, buf []byte) error {
 				return err
 			}
 			part := buf[:min(int64(len(buf)), e.Length-done)]
-			if err := readFull(e.Source, part, e.Offset+done); err != nil {
-				return fmt.Errorf("tensor %q: reading %d bytes at byte %d of its source: %w", v.Name, len(part), e.Offset+done, err)
+			if err := readFull(e.Source, "source", part, e.Offset+done); err != nil {
+				return err
 			}
 			if _, err := w.Write(part); err != nil {
-				return fmt.Errorf("tensor %q: %w", v.Name, err)
+				return err
 			}
 			done += int64(len(part))
 		}
 	}
 	return nil
-}
-
-// readFull fills p or errs; a source that ends early is an error, never zero bytes.
-func readFull(r io.ReaderAt, p []byte, off int64) error {
-	n, err := r.ReadAt(p, off)
-	if n == len(p) {
-		return nil
-	}
-	if err == nil || errors.Is(err, io.EOF) {
-		return fmt.Errorf("%w after %d bytes", io.ErrUnexpectedEOF, n)
-	}
-	return err
 }

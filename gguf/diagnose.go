@@ -3,15 +3,10 @@ package gguf
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"strings"
 )
 
-const (
-	magic       = "GGUF"
-	fixedHeader = 24 // magic, version, two counts
-	lfsPointer  = "version https://git-lfs.github.com/spec/"
-)
+const lfsPointer = "version https://git-lfs.github.com/spec/"
 
 // foreign lists beginnings of files that people take for GGUF models.
 var foreign = []struct{ prefix, kind string }{
@@ -24,31 +19,19 @@ var foreign = []struct{ prefix, kind string }{
 	{"FUGG", "GGUF with its magic written backwards"},
 }
 
-// diagnose says in one line why a file cannot be GGUF at all, or "".
-func diagnose(r io.ReaderAt, size int64) string {
-	if size == 0 {
-		return "the file is empty"
-	}
-	head := make([]byte, min(size, 512))
-	if n, err := r.ReadAt(head, 0); n < len(head) {
-		return fmt.Sprintf("reading the first %d bytes: %v", len(head), err)
-	}
-	if bytes.HasPrefix(head, []byte(magic[:min(len(head), 4)])) {
-		if size < fixedHeader {
-			return fmt.Sprintf("the file is truncated: a GGUF header takes %d bytes, %d more are needed", fixedHeader, fixedHeader-size)
-		}
-		return ""
-	}
-	return foreignKind(head)
-}
-
+// foreignKind says in one line why a file that begins so cannot be GGUF at all, or "".
 func foreignKind(head []byte) string {
+	head = head[:min(len(head), 512)]
 	text := strings.ToLower(strings.TrimLeft(string(head), " \t\r\n\ufeff"))
 	switch {
+	case bytes.HasPrefix(head, []byte(magic[:min(len(head), len(magic))])):
+		return ""
 	case strings.HasPrefix(string(head), lfsPointer):
 		return pointerKind(string(head))
 	case strings.HasPrefix(text, "<!doctype") || strings.HasPrefix(text, "<html"):
 		return "an HTML page, not a model: a web server answered the download with a page"
+	case strings.HasPrefix(text, "<?xml"):
+		return "an XML document, not a model: a web server answered the download with a message"
 	case len(bytes.Trim(head, "\x00")) == 0:
 		return "the file begins with zero bytes: space was set aside for a download that did not arrive"
 	case len(head) > 9 && head[8] == '{' && bytes.Count(head[2:8], []byte{0}) >= 4:

@@ -1,11 +1,8 @@
 package gguf
 
 import (
-	"cmp"
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"sort"
+	"math"
 )
 
 // A Split says how a model is cut into shards. The zero Split is one file.
@@ -66,7 +63,11 @@ func (s *ShardLayout) TensorBytes() int64 {
 // count cannot be had, when one tensor alone exceeds MaxBytes, and for contents that
 // could not be read back.
 func NewLayout(c Contents, s Split) (*Layout, error) {
-	cut, err := newCutter(c, s)
+	alignment, err := c.check()
+	if err != nil {
+		return nil, err
+	}
+	cut, err := newCutter(c, s, alignment)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +79,7 @@ func NewLayout(c Contents, s Split) (*Layout, error) {
 	start := 0
 	for i, end := range ends {
 		md := splitMetadata(c.Metadata, i, len(ends), len(c.Views))
-		layout.Shards = append(layout.Shards, newShardLayout(c.Version, md, c.Views[start:end], cut.alignment))
+		layout.Shards = append(layout.Shards, newShardLayout(c.Version, md, c.Views[start:end], alignment))
 		start = end
 	}
 	return layout, nil
@@ -107,12 +108,7 @@ func infoSize(v View) int64 { return 8 + int64(len(v.Name)) + 4 + 8*int64(len(v.
 // A model in one file keeps split keys that its source file had, if that was one file.
 func splitMetadata(source *Metadata, i, n, tensors int) *Metadata {
 	if n == 1 {
-		if count, _ := source.Uint(KeySplitCount); count <= 1 {
-			return source
-		}
-		return source.Without(func(key string) bool {
-			return key == KeySplitNo || key == KeySplitCount || key == KeySplitTensors
-		})
+		return singleMetadata(source, tensors)
 	}
 	md := NewMetadata()
 	if i == 0 {
@@ -126,52 +122,43 @@ func splitMetadata(source *Metadata, i, n, tensors int) *Metadata {
 	return md
 }
 
-// A cutter knows the size of every run of views as a file, in constant time.
-type cutter struct {
-	split     Split
-	views     []View
-	alignment int64
-	single    int64   // fixed header and metadata of a model in one file
-	first     int64   // of a first shard
-	other     int64   // of a later shard
-	infos     []int64 // infos[i] is the table bytes of views before i
-	data      []int64 // data[i] is the padded data bytes of views before i
+func singleMetadata(source *Metadata, tensors int) *Metadata {
+	if count, _ := source.Uint(KeySplitCount); count > 1 {
+		return source.Without(func(key string) bool {
+			return key == KeySplitNo || key == KeySplitCount || key == KeySplitTensors
+		})
+	}
+	total, ok := source.Uint(KeySplitTensors)
+	if !ok || total == uint64(tensors) {
+		return source
+	}
+	md := source.Clone()
+	md.Set(KeySplitTensors, Int32Value(int32(tensors)))
+	return md
 }
 
-func newCutter(c Contents, s Split) (*cutter, error) {
+// check refuses contents that could not be read back, and returns their alignment.
+func (c Contents) check() (alignment int64, err error) {
 	if c.Version != 2 && c.Version != 3 {
-		return nil, fmt.Errorf("GGUF version %d cannot be written, 2 and 3 can", c.Version)
+		return 0, fmt.Errorf("GGUF version %d cannot be written, 2 and 3 can", c.Version)
 	}
-	alignment, err := writeAlignment(c.Metadata)
-	if err != nil {
-		return nil, err
+	if err := c.Metadata.check(); err != nil {
+		return 0, err
 	}
-	if err := checkPairs(c.Metadata); err != nil {
-		return nil, err
-	}
-	cut := &cutter{split: s, views: c.Views, alignment: alignment,
-		single: fixedHeader + splitMetadata(c.Metadata, 0, 1, len(c.Views)).encodedSize(),
-		first:  fixedHeader + splitMetadata(c.Metadata, 0, 2, len(c.Views)).encodedSize(),
-		other:  fixedHeader + splitMetadata(c.Metadata, 1, 2, len(c.Views)).encodedSize(),
-		infos:  make([]int64, len(c.Views)+1),
-		data:   make([]int64, len(c.Views)+1),
+	if len(c.Views) > math.MaxInt32 {
+		return 0, fmt.Errorf("%d tensors are more than %s can count", len(c.Views), KeySplitTensors)
 	}
 	names := make(map[string]bool, len(c.Views))
-	for i, v := range c.Views {
+	for _, v := range c.Views {
 		if err := v.check(); err != nil {
-			return nil, err
+			return 0, fmt.Errorf("tensor %s: %w", quoted(v.Name), err)
 		}
 		if names[v.Name] {
-			return nil, fmt.Errorf("tensor %q stands twice", v.Name)
+			return 0, fmt.Errorf("tensor %s stands twice", quoted(v.Name))
 		}
 		names[v.Name] = true
-		cut.infos[i+1] = cut.infos[i] + infoSize(v)
-		cut.data[i+1] = cut.data[i] + align(v.Size(), alignment)
-		if cut.data[i+1] < cut.data[i] || cut.data[i+1] > maxOffset {
-			return nil, fmt.Errorf("tensor %q: the data is larger than any file", v.Name)
-		}
 	}
-	return cut, nil
+	return writeAlignment(c.Metadata)
 }
 
 func writeAlignment(md *Metadata) (int64, error) {
@@ -179,187 +166,12 @@ func writeAlignment(md *Metadata) (int64, error) {
 	if !ok {
 		return defaultAlignment, nil
 	}
-	n, ok := v.Int()
-	if !ok || v.Type() != Uint32 || n < 1 || n&(n-1) != 0 || n > maxWriteAlignment {
-		return 0, fmt.Errorf("%s: %s %d cannot be written, want a u32 power of two up to %d", KeyAlignment, v.TypeName(), n, maxWriteAlignment)
+	if v.Type() != Uint32 {
+		return 0, fmt.Errorf("%s stored as %s cannot be written, want u32", KeyAlignment, v.TypeName())
+	}
+	n, _ := v.Int()
+	if n < 1 || n&(n-1) != 0 || n > maxWriteAlignment {
+		return 0, fmt.Errorf("%s %d cannot be written, want a power of two up to %d", KeyAlignment, n, maxWriteAlignment)
 	}
 	return n, nil
-}
-
-func checkPairs(md *Metadata) error {
-	if len(md.index) != md.Len() {
-		return errors.New("a metadata key stands twice")
-	}
-	for key, v := range md.All() {
-		if v.order != binary.ByteOrder(binary.LittleEndian) {
-			return fmt.Errorf("key %q: big-endian values cannot be written", key)
-		}
-	}
-	return nil
-}
-
-// size returns the size of the file that holds views from start to before end.
-func (c *cutter) size(start, end int) int64 {
-	head := c.other
-	if start == 0 && !c.split.EmptyFirst {
-		head = c.first
-	}
-	return c.sizeBehind(head, start, end)
-}
-
-func (c *cutter) sizeBehind(head int64, start, end int) int64 {
-	return align(head+c.infos[end]-c.infos[start], c.alignment) + c.data[end] - c.data[start]
-}
-
-// fitsOne reports whether one file keeps the limits.
-func (c *cutter) fitsOne() bool {
-	s, n := c.split, len(c.views)
-	return (s.MaxTensors == 0 || n <= s.MaxTensors) && (s.MaxBytes == 0 || c.sizeBehind(c.single, 0, n) <= s.MaxBytes)
-}
-
-// ends returns, for each shard, the index after its last view.
-func (c *cutter) ends() ([]int, error) {
-	s := c.split
-	switch {
-	case s.Shards < 0 || s.MaxBytes < 0 || s.MaxTensors < 0:
-		return nil, errors.New("a split cannot have negative limits")
-	case s.Shards > 0 && (s.MaxBytes > 0 || s.MaxTensors > 0):
-		return nil, errors.New("a shard count and a greatest size contradict each other, give one of them")
-	case s.Shards > 0:
-		return c.exactly(s.Shards)
-	case s.MaxBytes > 0 || s.MaxTensors > 0:
-		return c.atMost()
-	case s.EmptyFirst:
-		return []int{0, len(c.views)}, nil
-	}
-	return []int{len(c.views)}, nil
-}
-
-// atMost fills each shard until the next tensor would exceed a limit.
-func (c *cutter) atMost() ([]int, error) {
-	if !c.split.EmptyFirst && c.fitsOne() {
-		return []int{len(c.views)}, nil
-	}
-	var ends []int
-	start := 0
-	if c.split.EmptyFirst {
-		ends = append(ends, 0)
-		if size := align(c.first, c.alignment); c.split.MaxBytes > 0 && size > c.split.MaxBytes {
-			return nil, fmt.Errorf("the metadata alone takes %d bytes, more than the limit of %d", size, c.split.MaxBytes)
-		}
-	}
-	for start < len(c.views) {
-		end := c.fill(start)
-		if end == start {
-			v := c.views[start]
-			return nil, fmt.Errorf("tensor %q: a file that holds it alone has %d bytes, more than the limit of %d", v.Name, c.size(start, start+1), c.split.MaxBytes)
-		}
-		ends = append(ends, end)
-		start = end
-	}
-	if len(ends) > maxSplitShards {
-		return nil, fmt.Errorf("these limits give %d shards, a split can have %d", len(ends), maxSplitShards)
-	}
-	return ends, nil
-}
-
-// fill returns the greatest end for which the views from start fit the limits.
-func (c *cutter) fill(start int) int {
-	most := len(c.views) - start
-	if c.split.MaxTensors > 0 {
-		most = min(most, c.split.MaxTensors)
-	}
-	if c.split.MaxBytes == 0 {
-		return start + most
-	}
-	return start + sort.Search(most, func(n int) bool { return c.size(start, start+n+1) > c.split.MaxBytes })
-}
-
-// exactly cuts into n shards of which none is empty. The largest file is as small as
-// it can be, and among such cuts each shard ends as near as it can to its even share.
-func (c *cutter) exactly(n int) ([]int, error) {
-	if n > maxSplitShards {
-		return nil, fmt.Errorf("%d shards asked for, a split can have %d", n, maxSplitShards)
-	}
-	if c.split.EmptyFirst {
-		if n < 2 {
-			return nil, errors.New("an empty first shard needs at least 2 shards")
-		}
-		ends, err := c.balanced(n - 1)
-		return append([]int{0}, ends...), err
-	}
-	return c.balanced(n)
-}
-
-func (c *cutter) balanced(n int) ([]int, error) {
-	if n == 1 {
-		return []int{len(c.views)}, nil
-	}
-	if n > len(c.views) {
-		return nil, fmt.Errorf("%d shards asked for, but there are %d tensors and a tensor is never cut", n, len(c.views))
-	}
-	limit := c.leastLimit(n)
-	need := c.shardsNeeded(limit)
-	total := c.size(0, len(c.views))
-	ends := make([]int, n)
-	start := 0
-	for k := range n {
-		start = c.nearest(start, n-k-1, limit, total*int64(k+1)/int64(n), need)
-		ends[k] = start
-	}
-	return ends, nil
-}
-
-// leastLimit returns the smallest file size with which n shards suffice.
-func (c *cutter) leastLimit(n int) int64 {
-	var low, high int64 = 0, c.size(0, len(c.views))
-	for low < high {
-		mid := low + (high-low)/2
-		if need := c.shardsNeeded(mid); need != nil && need[0] <= n {
-			high = mid
-		} else {
-			low = mid + 1
-		}
-	}
-	return low
-}
-
-// shardsNeeded returns, for each index, how many files of at most limit bytes hold the
-// views from there on; nil when some view does not fit a file.
-func (c *cutter) shardsNeeded(limit int64) []int {
-	count := len(c.views)
-	need := make([]int, count+1)
-	end := count
-	for start := count - 1; start >= 0; start-- {
-		for end > start && c.size(start, end) > limit {
-			end--
-		}
-		if end == start {
-			return nil
-		}
-		need[start] = 1 + need[end]
-	}
-	return need
-}
-
-// nearest returns where a shard that begins at start should end: as near as possible
-// to target bytes from the beginning, with what follows still fitting the later shards.
-func (c *cutter) nearest(start, later int, limit, target int64, need []int) int {
-	best := -1
-	for end := start + 1; end <= len(c.views)-later && c.size(start, end) <= limit; end++ {
-		if need[end] > later || (later == 0 && end < len(c.views)) {
-			continue
-		}
-		if best < 0 || cmp.Less(distance(c.size(0, end), target), distance(c.size(0, best), target)) {
-			best = end
-		}
-	}
-	return best
-}
-
-func distance(a, b int64) int64 {
-	if a < b {
-		return b - a
-	}
-	return a - b
 }

@@ -1,6 +1,8 @@
 package gguf
 
 import (
+	"encoding/binary"
+	"fmt"
 	"iter"
 	"slices"
 )
@@ -14,6 +16,7 @@ const (
 	KeySplitTensors    = "split.tensors.count"
 	keySplitPrefix     = "split."
 	defaultAlignment   = 32
+	maxAlignment       = 1 << 31
 	maxWriteAlignment  = 1 << 20
 	maxNameLength      = 1<<16 - 1 // bytes of a key or tensor name; the format allows keys no more
 	loaderNameLength   = 63        // llama.cpp refuses tensor names that are longer
@@ -118,6 +121,24 @@ func (m *Metadata) Without(drop func(key string) bool) *Metadata {
 		}
 	}
 	return out
+}
+
+// check refuses pairs that could not be written and read back.
+func (m *Metadata) check() error {
+	for i, key := range m.keys {
+		v := m.values[i]
+		switch {
+		case m.index[key] != i:
+			return fmt.Errorf("key %s stands twice", quoted(key))
+		case len(key) > maxNameLength:
+			return fmt.Errorf("key %s is too long, at most %d bytes can be written", quoted(key), maxNameLength)
+		case v.isUnset():
+			return fmt.Errorf("key %s has no value", quoted(key))
+		case v.order == binary.ByteOrder(binary.BigEndian):
+			return fmt.Errorf("key %s: big-endian values cannot be written", quoted(key))
+		}
+	}
+	return nil
 }
 
 // Keys returns the keys in file order.

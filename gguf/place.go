@@ -2,11 +2,15 @@ package gguf
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
 // align rounds n up to a multiple of alignment, a power of two.
 func align(n, alignment int64) int64 { return (n + alignment - 1) &^ (alignment - 1) }
+
+// end is where the tensor's data ends, from the start of the data section.
+func (t *Tensor) end() int64 { return t.Offset + t.Size }
 
 // place settles where the data section begins and how large each tensor is, and
 // notes everything that is odd about their places.
@@ -16,10 +20,9 @@ func (f *File) place(headerEnd int64, o options, found *problems) {
 		f.DataOffset = min(f.DataOffset, f.Size)
 	}
 	f.sizeTensors(o, found)
-	sorted := slices.Clone(f.Tensors)
-	slices.SortStableFunc(sorted, func(a, b *Tensor) int { return cmp.Compare(a.Offset, b.Offset) })
+	sorted := f.byOffset(found)
 	f.measureSpans(sorted, found)
-	f.checkOrder(sorted, found)
+	f.checkGaps(sorted, found)
 	f.checkOverlap(sorted, found)
 	f.checkEnd(found)
 }
@@ -31,7 +34,7 @@ func (f *File) sizeTensors(o options, found *problems) {
 		if len(t.Name) > loaderNameLength {
 			found.warnf(t.where(), "name has %d bytes, llama.cpp refuses more than %d", len(t.Name), loaderNameLength)
 		}
-		if t.Offset%f.Alignment != 0 {
+		if t.Offset&(f.Alignment-1) != 0 {
 			found.errorf(t.where(), "offset %d is not a multiple of the alignment %d", t.Offset, f.Alignment)
 		}
 		info, known := o.info(t.Type)
@@ -43,12 +46,12 @@ func (f *File) sizeTensors(o options, found *problems) {
 			t.Opaque = t.Elements() > 0
 		case shapePartialBlock:
 			t.Opaque = t.Elements() > 0
-			found.errorf(t.where(), "row of %d elements is not a whole number of %s blocks of %d", rowLength(t.Shape), info.Name, info.Elements)
+			found.errorf(t.where(), "row of %d elements is not a whole number of %s blocks of %d", rowLength(t.Shape), t.Type, info.Elements)
 		case shapeTooLarge:
-			found.errorf(t.where(), "shape %v takes more bytes than a signed 64-bit size holds", t.Shape)
+			found.errorf(t.where(), "shape %v of type %s takes more bytes than any file has", t.Shape, t.Type)
 		}
 	}
-	for _, t := range sortedKeys(unknown) {
+	for _, t := range slices.Sorted(maps.Keys(unknown)) {
 		note := ""
 		if hint := t.Hint(); hint != "" {
 			note = " (" + hint + ")"
@@ -57,38 +60,44 @@ func (f *File) sizeTensors(o options, found *problems) {
 	}
 }
 
-func rowLength(shape []uint64) uint64 {
-	if len(shape) == 0 {
-		return 1
+// byOffset returns the tensors in the order of their data. The file's own list is
+// returned when that is its order, as it should be.
+func (f *File) byOffset(found *problems) []*Tensor {
+	byOffset := func(a, b *Tensor) int { return cmp.Compare(a.Offset, b.Offset) }
+	if slices.IsSortedFunc(f.Tensors, byOffset) {
+		return f.Tensors
 	}
-	return shape[0]
-}
-
-// measureSpans measures the bytes up to the next tensor or the file's end, which are
-// all that is known of the size of an opaque tensor.
-func (f *File) measureSpans(sorted []*Tensor, found *problems) {
-	next := f.Size - f.DataOffset
-	for _, t := range slices.Backward(sorted) {
-		t.Span = max(next-t.Offset, 0)
-		if t.Opaque {
-			t.Size = t.Span
-			if t.Size == 0 {
-				found.errorf(t.where(), "no bytes lie between its offset %d and the next tensor", t.Offset)
-			}
-		}
-		next = t.Offset
-	}
-}
-
-// checkOrder notes data that does not lie in the order of the table, or with gaps.
-// llama.cpp wants each offset to be the running sum of padded sizes.
-func (f *File) checkOrder(sorted []*Tensor, found *problems) {
+	sorted := slices.Clone(f.Tensors)
+	slices.SortStableFunc(sorted, byOffset)
 	for i, t := range sorted {
 		if t != f.Tensors[i] {
 			found.warnf(f.Tensors[i].where(), "data does not lie in the order of the table from here on; llama.cpp refuses such a file")
 			break
 		}
 	}
+	return sorted
+}
+
+// measureSpans measures the bytes up to the next data or the file's end, which are all
+// that is known of the size of an opaque tensor.
+func (f *File) measureSpans(sorted []*Tensor, found *problems) {
+	next := f.Size - f.DataOffset
+	for _, t := range slices.Backward(sorted) {
+		t.Span = max(next-t.Offset, 0)
+		if t.Opaque {
+			if t.Size = t.Span; t.Size == 0 {
+				found.errorf(t.where(), "no bytes lie between its offset %d and the next tensor or the end of the file", t.Offset)
+			}
+		}
+		if t.Opaque || t.Size > 0 {
+			next = t.Offset
+		}
+	}
+}
+
+// checkGaps notes bytes before tensors that belong to none. llama.cpp wants each
+// offset to be the running sum of padded sizes.
+func (f *File) checkGaps(sorted []*Tensor, found *problems) {
 	var end, gaps, bytes int64
 	var first *Tensor
 	for _, t := range sorted {
@@ -99,10 +108,13 @@ func (f *File) checkOrder(sorted []*Tensor, found *problems) {
 			gaps++
 			bytes += gap
 		}
-		end = max(end, t.Offset+t.Size)
+		end = max(end, t.end())
 	}
-	if first != nil {
-		found.warnf(first.where(), "%d bytes before it belong to no tensor (%d gaps in the file); llama.cpp refuses such a file", bytes, gaps)
+	switch {
+	case gaps == 1:
+		found.warnf(first.where(), "%d bytes before it belong to no tensor; llama.cpp refuses such a file", bytes)
+	case gaps > 1:
+		found.warnf(first.where(), "here is the first of %d gaps, %d bytes in all, that belong to no tensor; llama.cpp refuses such a file", gaps, bytes)
 	}
 }
 
@@ -113,10 +125,10 @@ func (f *File) checkOverlap(sorted []*Tensor, found *problems) {
 		if t.Size == 0 {
 			continue
 		}
-		if last != nil && t.Offset < last.Offset+last.Size {
-			found.errorf(t.where(), "overlaps tensor %q by %d bytes", last.Name, min(last.Offset+last.Size, t.Offset+t.Size)-t.Offset)
+		if last != nil && t.Offset < last.end() {
+			found.errorf(t.where(), "overlaps tensor %s by %d bytes", quoted(last.Name), min(last.end(), t.end())-t.Offset)
 		}
-		if last == nil || t.Offset+t.Size > last.Offset+last.Size {
+		if last == nil || t.end() > last.end() {
 			last = t
 		}
 	}
@@ -126,29 +138,22 @@ func (f *File) checkOverlap(sorted []*Tensor, found *problems) {
 func (f *File) checkEnd(found *problems) {
 	have := f.Size - f.DataOffset
 	var end int64
-	var cut []*Tensor
+	var first *Tensor
+	cut := 0
 	for _, t := range f.Tensors {
-		end = max(end, t.Offset+t.Size)
-		if t.Size > 0 && t.Offset+t.Size > have {
-			cut = append(cut, t)
+		end = max(end, t.end())
+		if t.Size > 0 && t.end() > have {
+			if cut++; first == nil {
+				first = t
+			}
 		}
 	}
-	if len(cut) > 0 {
-		t := cut[0]
-		found.errorf(t.where(), "data ends at byte %d of %d; the file is truncated: it has %d bytes, %d more are needed (tensors affected: %d)",
-			min(max(have-t.Offset, 0), t.Size), t.Size, f.Size, end-have, len(cut))
+	if first != nil {
+		found.errorf(first.where(), "data ends at byte %d of %d: the file is truncated: it has %d bytes, %d more are needed (tensors affected: %d)",
+			min(max(have-first.Offset, 0), first.Size), first.Size, f.Size, end-have, cut)
 		return
 	}
 	if extra := have - align(end, f.Alignment); extra > 0 {
 		found.warnf(printable(f.Name), "%d bytes after the last tensor belong to no tensor", extra)
 	}
-}
-
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
-	keys := make([]K, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

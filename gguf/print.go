@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
@@ -14,4 +15,15 @@ func printable(s string) string {
 		return strconv.Quote(s)
 	}
 	return s
+}
+
+// maxQuoted bounds how much of a key or tensor name a message repeats.
+const maxQuoted = 200
+
+// quoted quotes a name for a message. Of a very long one it gives the beginning.
+func quoted(name string) string {
+	if len(name) <= maxQuoted {
+		return strconv.Quote(name)
+	}
+	return fmt.Sprintf("%s... (%d bytes)", strconv.Quote(name[:maxQuoted]), len(name))
 }

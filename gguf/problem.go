@@ -36,24 +36,66 @@ type Problem struct {
 
 func (p Problem) String() string { return fmt.Sprintf("%s: %s", p.Where, p.What) }
 
-// problems collects what is found about one place after the other.
-type problems []Problem
-
-func (ps *problems) errorf(where, format string, args ...any) {
-	*ps = append(*ps, Problem{Error, where, fmt.Sprintf(format, args...)})
-}
-
-func (ps *problems) warnf(where, format string, args ...any) {
-	*ps = append(*ps, Problem{Warning, where, fmt.Sprintf(format, args...)})
-}
-
-// err joins the problems that are errors.
-func (ps problems) err() error {
+// joinErrors joins the problems that are errors.
+func joinErrors(list []Problem) error {
 	var errs []error
-	for _, p := range ps {
+	for _, p := range list {
 		if p.Severity == Error {
 			errs = append(errs, errors.New(p.String()))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// maxAlike is how many problems of one kind are listed. A file in which every tensor
+// is wrong has a hundred thousand.
+const maxAlike = 20
+
+// problems collects what is found about one file or set. Of each kind it lists the
+// first ones and counts the rest.
+type problems struct {
+	where string // the file or set, for the counts
+	list  []Problem
+	kinds map[string]*problemKind // by their format
+	order []*problemKind
+}
+
+type problemKind struct {
+	severity Severity
+	first    string
+	count    int
+}
+
+func newProblems(where string) *problems {
+	return &problems{where: where, kinds: map[string]*problemKind{}}
+}
+
+func (ps *problems) errorf(where, format string, args ...any) {
+	ps.add(Error, where, format, args)
+}
+
+func (ps *problems) warnf(where, format string, args ...any) {
+	ps.add(Warning, where, format, args)
+}
+
+func (ps *problems) add(severity Severity, where, format string, args []any) {
+	kind := ps.kinds[format]
+	if kind == nil {
+		kind = &problemKind{severity: severity, first: fmt.Sprintf(format, args...)}
+		ps.kinds[format] = kind
+		ps.order = append(ps.order, kind)
+	}
+	if kind.count++; kind.count <= maxAlike {
+		ps.list = append(ps.list, Problem{severity, where, fmt.Sprintf(format, args...)})
+	}
+}
+
+// all returns the list, with the counts of what it leaves out.
+func (ps *problems) all() []Problem {
+	for _, kind := range ps.order {
+		if more := kind.count - maxAlike; more > 0 {
+			ps.list = append(ps.list, Problem{kind.severity, ps.where, fmt.Sprintf("%d more problems of this kind: %s", more, kind.first)})
+		}
+	}
+	return ps.list
 }

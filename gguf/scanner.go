@@ -10,16 +10,23 @@ import (
 // A FormatError says where a file stops being GGUF.
 type FormatError struct {
 	File   string // as the caller named it
-	Offset int64  // byte position in the file
+	Offset int64  // byte position in the file; -1 when the file as a whole is meant
 	Msg    string
 }
 
 func (e *FormatError) Error() string {
+	if e.Offset < 0 {
+		return fmt.Sprintf("%s: %s", printable(e.File), e.Msg)
+	}
 	return fmt.Sprintf("%s: byte %d: %s", printable(e.File), e.Offset, e.Msg)
 }
 
-// scanBuffer is how much of a header is read at a time.
-const scanBuffer = 128 << 10
+// A header is read in steps: a small first one, since most shards have a small header,
+// then larger ones.
+const (
+	firstScan  = 16 << 10
+	scanBuffer = 256 << 10
+)
 
 // A scanner cuts header fields off a file, front to back. The first fault sticks:
 // every later read returns zero values, so callers check err once per step.
@@ -32,10 +39,12 @@ type scanner struct {
 	base  int64
 	pos   int // next byte in buf
 	err   error
+
+	scratch []byte // used again for the names of each chunk of tensors
 }
 
 func newScanner(file string, r io.ReaderAt, size int64) *scanner {
-	return &scanner{r: r, file: file, size: size, order: binary.LittleEndian, buf: make([]byte, 0, min(size, scanBuffer))}
+	return &scanner{r: r, file: file, size: size, order: binary.LittleEndian}
 }
 
 // offset is the position of the next byte in the file.
@@ -50,6 +59,23 @@ func (s *scanner) fail(offset int64, format string, args ...any) {
 	}
 }
 
+// refuse fails for the file as a whole.
+func (s *scanner) refuse(format string, args ...any) { s.fail(-1, format, args...) }
+
+// short fails for a file that ends before n more bytes.
+func (s *scanner) short(n int64, what string) {
+	s.fail(s.offset(), "%s: the file is truncated: it ends at byte %d, %d more are needed", what, s.size, n-s.remaining())
+}
+
+// within says what was being read when the scanner failed, if it did. The words are
+// made only then: there can be a hundred thousand tensors.
+func (s *scanner) within(format string, args ...any) {
+	var e *FormatError
+	if errors.As(s.err, &e) {
+		e.Msg = fmt.Sprintf(format, args...) + ": " + e.Msg
+	}
+}
+
 // need makes n bytes available in the buffer; n is at most scanBuffer.
 func (s *scanner) need(n int, what string) bool {
 	if s.err != nil {
@@ -59,28 +85,34 @@ func (s *scanner) need(n int, what string) bool {
 		return true
 	}
 	if s.remaining() < int64(n) {
-		s.fail(s.offset(), "%s: file ends here, %d more bytes wanted", what, int64(n)-s.remaining())
+		s.short(int64(n), what)
 		return false
 	}
-	return s.fill()
+	return s.fill(n)
 }
 
-// fill reads on from the current position.
-func (s *scanner) fill() bool {
+// fill reads on from the current position, at least n bytes or up to the end.
+func (s *scanner) fill(n int) bool {
+	want := int64(scanBuffer)
+	if s.buf == nil {
+		want = max(firstScan, int64(n))
+	}
 	s.base, s.pos = s.offset(), 0
-	s.buf = s.buf[:min(s.remaining(), int64(cap(s.buf)))]
-	n, err := s.r.ReadAt(s.buf, s.base)
-	if n == len(s.buf) {
-		return true
+	want = min(s.remaining(), want)
+	if int64(cap(s.buf)) < want {
+		s.buf = make([]byte, want)
 	}
-	if errors.Is(err, io.EOF) || err == nil {
-		err = io.ErrUnexpectedEOF // the file shrank under us
+	s.buf = s.buf[:want]
+	return s.read(s.buf, s.base)
+}
+
+// read reads bytes of the file from off on.
+func (s *scanner) read(p []byte, off int64) bool {
+	err := readFull(s.r, s.file, p, off)
+	if err != nil && s.err == nil {
+		s.err = err
 	}
-	s.buf = s.buf[:n]
-	if s.err == nil {
-		s.err = fmt.Errorf("%s: reading at byte %d: %w", printable(s.file), s.base+int64(n), err)
-	}
-	return false
+	return err == nil
 }
 
 func (s *scanner) u32(what string) uint32 {
@@ -110,7 +142,7 @@ func (s *scanner) length(unit int64, what string) int64 {
 		return 0
 	}
 	if n > uint64(s.remaining()/unit) {
-		s.fail(at, "%s: %d declared, but only %d bytes remain", what, n, s.remaining())
+		s.fail(at, "%s: %d declared, but only %d bytes remain: the file is truncated or damaged", what, n, s.remaining())
 		return 0
 	}
 	return int64(n)
@@ -122,7 +154,7 @@ func (s *scanner) skip(n int64, what string) {
 		return
 	}
 	if n > s.remaining() {
-		s.fail(s.offset(), "%s: file ends here, %d more bytes wanted", what, n-s.remaining())
+		s.short(n, what)
 		return
 	}
 	if have := int64(len(s.buf) - s.pos); n > have {
@@ -132,52 +164,42 @@ func (s *scanner) skip(n int64, what string) {
 	s.pos += int(n)
 }
 
-// bytes returns a copy of the next n bytes. Callers have bounded n by the file.
-func (s *scanner) bytes(n int64, what string) []byte {
-	if s.err != nil {
-		return nil
-	}
-	if n > s.remaining() {
-		s.fail(s.offset(), "%s: file ends here, %d more bytes wanted", what, n-s.remaining())
-		return nil
-	}
-	out := make([]byte, 0, n)
-	for int64(len(out)) < n {
-		if s.pos == len(s.buf) && !s.fill() {
-			return nil
-		}
-		take := min(n-int64(len(out)), int64(len(s.buf)-s.pos))
-		out = append(out, s.buf[s.pos:s.pos+int(take)]...)
-		s.pos += int(take)
-	}
-	return out
-}
-
 // text reads a string of at most limit bytes.
 func (s *scanner) text(limit int64, what string) string {
+	return string(s.appendText(nil, limit, what))
+}
+
+// appendText reads a string of at most limit bytes, which is below scanBuffer, and
+// appends it to dst.
+func (s *scanner) appendText(dst []byte, limit int64, what string) []byte {
 	at := s.offset()
 	n := s.length(1, what)
 	if n > limit {
 		s.fail(at, "%s: %d bytes long, at most %d are supported", what, n, limit)
-		return ""
+		return dst
 	}
-	return string(s.bytes(n, what))
+	if !s.need(int(n), what) {
+		return dst
+	}
+	dst = append(dst, s.buf[s.pos:s.pos+int(n)]...)
+	s.pos += int(n)
+	return dst
 }
 
 // skipTexts passes over n strings. It runs once per token of a vocabulary, so it
 // works inside the buffer where it can.
 func (s *scanner) skipTexts(n int64, what string) {
-	for range n {
-		if len(s.buf)-s.pos < 8 && !s.need(8, what) {
-			return
-		}
-		size := s.order.Uint64(s.buf[s.pos:])
-		if size <= uint64(len(s.buf)-s.pos-8) {
-			s.pos += 8 + int(size)
-			continue
+	for i := range n {
+		if len(s.buf)-s.pos >= 8 {
+			size := s.order.Uint64(s.buf[s.pos:])
+			if size <= uint64(len(s.buf)-s.pos-8) {
+				s.pos += 8 + int(size)
+				continue
+			}
 		}
 		s.skip(s.length(1, what), what)
 		if s.err != nil {
+			s.within("string %d of %d", i+1, n)
 			return
 		}
 	}

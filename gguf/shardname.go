@@ -8,9 +8,12 @@ import (
 	"strings"
 )
 
-// shardPattern is the name of a shard: at least five digits, at the end of the base
-// name only, so that "best-of-breed.gguf" and "m-1-of-2.gguf" are no shards.
-var shardPattern = regexp.MustCompile(`^(.*)-(\d{5,6})-of-(\d{5,6})\.gguf$`)
+// shardPattern is the name of a shard: five digits, as a count of at most 65535 needs,
+// and at the end of the base name only. "best-of-breed.gguf" and "m-1-of-2.gguf" are no
+// shards.
+var shardPattern = regexp.MustCompile(`(?s)^(.*)-(\d{5})-of-(\d{5})\.gguf$`)
+
+const shardFormat = "%s-%05d-of-%05d.gguf"
 
 // A shardName is what a file name says about a split: shard No, from 1, of Count.
 type shardName struct {
@@ -37,7 +40,7 @@ func ShardName(stem string, i, n int) string {
 	if n == 1 {
 		return stem + ".gguf"
 	}
-	return fmt.Sprintf("%s-%05d-of-%05d.gguf", stem, i+1, n)
+	return fmt.Sprintf(shardFormat, stem, i+1, n)
 }
 
 // Stem returns the base name of path without a shard's number and without ".gguf".

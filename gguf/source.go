@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -30,7 +31,7 @@ type sourceFile struct {
 // A filePool keeps the files of one model open, at most maxOpenFiles of them.
 type filePool struct {
 	mu     sync.Mutex
-	idle   sync.Cond
+	idle   sync.Cond // some file may have become idle
 	open   map[*sourceFile]struct{}
 	tick   uint64
 	closed bool
@@ -69,18 +70,29 @@ func kindOf(mode fs.FileMode) string {
 	return "a special file"
 }
 
-// ReadAt reads bytes as [io.ReaderAt]; many goroutines may call it at once.
+// ReadAt fills p as [io.ReaderAt] does; many goroutines may call it at once. Errors
+// name the file and the place in it. Asking for bytes behind the end is an error other
+// than io.EOF, so that nobody takes a truncated tensor for a short one.
 func (s *sourceFile) ReadAt(p []byte, off int64) (int, error) {
 	f, err := s.acquire()
 	if err != nil {
-		return 0, err
+		return 0, &readError{s.path, off, err}
 	}
 	defer s.release()
 	n, err := f.ReadAt(p, off)
-	if err == io.EOF && off+int64(n) < s.info.Size() {
-		return n, fmt.Errorf("%s: ends at byte %d of %d: it was cut while being read", printable(s.path), off+int64(n), s.info.Size())
+	if err == nil {
+		return n, nil
 	}
-	return n, err
+	end := off + int64(n)
+	switch {
+	case err != io.EOF:
+		err = bareError(err)
+	case end < s.info.Size():
+		err = fmt.Errorf("the file ends here, it had %d bytes: it was cut while in use", s.info.Size())
+	default:
+		err = fmt.Errorf("the file ends at byte %d: %w", s.info.Size(), io.ErrUnexpectedEOF)
+	}
+	return n, &readError{s.path, end, err}
 }
 
 func (s *sourceFile) acquire() (*os.File, error) {
@@ -114,7 +126,7 @@ func (s *sourceFile) release() {
 	defer s.pool.mu.Unlock()
 	s.uses--
 	if s.uses == 0 {
-		s.pool.idle.Signal()
+		s.pool.idle.Broadcast()
 	}
 }
 
@@ -139,7 +151,7 @@ func (p *filePool) evict() bool {
 func (s *sourceFile) openSame() (*os.File, error) {
 	f, err := os.Open(s.path)
 	if err != nil {
-		return nil, err
+		return nil, bareError(err)
 	}
 	info, err := f.Stat()
 	if err == nil {
@@ -147,7 +159,7 @@ func (s *sourceFile) openSame() (*os.File, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, err
+		return nil, bareError(err)
 	}
 	return f, nil
 }
@@ -156,15 +168,16 @@ func (s *sourceFile) openSame() (*os.File, error) {
 func (s *sourceFile) same(info fs.FileInfo) error {
 	switch {
 	case !os.SameFile(s.info, info):
-		return fmt.Errorf("%s: was replaced by another file while in use", printable(s.path))
+		return errors.New("it was replaced by another file while in use")
 	case info.Size() != s.info.Size():
-		return fmt.Errorf("%s: changed while in use: %d bytes, was %d", printable(s.path), info.Size(), s.info.Size())
+		return fmt.Errorf("it changed while in use: it has %d bytes, had %d", info.Size(), s.info.Size())
 	case !info.ModTime().Equal(s.info.ModTime()):
-		return fmt.Errorf("%s: was written to while in use: changed %s, was %s", printable(s.path),
-			info.ModTime().UTC().Format(time.RFC3339Nano), s.info.ModTime().UTC().Format(time.RFC3339Nano))
+		return fmt.Errorf("it was written to while in use: last at %s, before at %s", stamp(info), stamp(s.info))
 	}
 	return nil
 }
+
+func stamp(info fs.FileInfo) string { return info.ModTime().UTC().Format(time.RFC3339Nano) }
 
 // unchanged looks at the file again.
 func (s *sourceFile) unchanged() error {
@@ -172,7 +185,10 @@ func (s *sourceFile) unchanged() error {
 	if err != nil {
 		return err
 	}
-	return s.same(info)
+	if err := s.same(info); err != nil {
+		return fmt.Errorf("%s: %w", printable(s.path), err)
+	}
+	return nil
 }
 
 // close closes every file; reads that follow are errors.

@@ -7,8 +7,13 @@ import (
 	"math/bits"
 )
 
-// maxDims is the number of dims that ggml tensors can have.
-const maxDims = 4
+const (
+	maxDims = 4 // of a ggml tensor
+
+	// maxOffset bounds offsets and sizes, far above any file, so that their sums stay
+	// within 64 bits.
+	maxOffset = 1 << 60
+)
 
 // A Tensor is one named array of a file. Its data is not read until asked for.
 type Tensor struct {
@@ -26,15 +31,14 @@ type Tensor struct {
 	// or to the end of the file.
 	Span int64
 
-	file  *File
-	shard int
+	file *File
 }
 
 // File returns the file that holds the tensor.
 func (t *Tensor) File() *File { return t.file }
 
 // Shard returns the index of the file within its model, from 0.
-func (t *Tensor) Shard() int { return t.shard }
+func (t *Tensor) Shard() int { return t.file.shard }
 
 // Elements returns the product of the dims: 1 for a scalar.
 func (t *Tensor) Elements() uint64 {
@@ -61,7 +65,7 @@ func (t *Tensor) View() View {
 
 // where names the tensor in messages.
 func (t *Tensor) where() string {
-	return fmt.Sprintf("%s: tensor %q", printable(t.file.Name), t.Name)
+	return fmt.Sprintf("%s: tensor %s", printable(t.file.Name), quoted(t.Name))
 }
 
 // elements multiplies dims; it reports false beyond what a signed 64-bit count holds.
@@ -75,6 +79,14 @@ func elements(shape []uint64) (uint64, bool) {
 		n = lo
 	}
 	return n, true
+}
+
+// rowLength returns the innermost dim: 1 for a scalar.
+func rowLength(shape []uint64) uint64 {
+	if len(shape) == 0 {
+		return 1
+	}
+	return shape[0]
 }
 
 // A shapeFault says why no size can be computed from a type and a shape.
@@ -96,15 +108,11 @@ func dataSize(info TypeInfo, known bool, shape []uint64) (int64, shapeFault) {
 	if !known {
 		return 0, shapeUnknownType
 	}
-	row := uint64(1)
-	if len(shape) > 0 {
-		row = shape[0]
-	}
-	if row%uint64(info.Elements) != 0 {
+	if rowLength(shape)%uint64(info.Elements) != 0 {
 		return 0, shapePartialBlock
 	}
 	hi, size := bits.Mul64(n/uint64(info.Elements), uint64(info.Bytes))
-	if hi != 0 || size > math.MaxInt64 {
+	if hi != 0 || size > maxOffset {
 		return 0, shapeTooLarge
 	}
 	return int64(size), shapeFine
@@ -117,11 +125,11 @@ func TypeSize(t Type, shape []uint64) (int64, error) {
 	size, fault := dataSize(info, known, shape)
 	switch fault {
 	case shapeTooLarge:
-		return 0, fmt.Errorf("shape %v: more bytes than a signed 64-bit size holds", shape)
+		return 0, fmt.Errorf("shape %v of type %s takes more bytes than any file has", shape, t)
 	case shapeUnknownType:
 		return 0, fmt.Errorf("type %s: block size is not known", t)
 	case shapePartialBlock:
-		return 0, fmt.Errorf("type %s: row of %d elements is not a whole number of blocks of %d", t, shape[0], info.Elements)
+		return 0, fmt.Errorf("type %s: row of %d elements is not a whole number of blocks of %d", t, rowLength(shape), info.Elements)
 	}
 	return size, nil
 }

@@ -2,8 +2,6 @@ package gguf
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -62,7 +60,7 @@ type TypeInfo struct {
 
 // Block sizes as in ggml's ggml-common.h, where each block struct is asserted to
 // have exactly this size.
-var typeTable = map[Type]TypeInfo{
+var typeTable = [...]TypeInfo{
 	F32:     {"F32", 1, 4},
 	F16:     {"F16", 1, 2},
 	Q4_0:    {"Q4_0", 32, 18},
@@ -120,14 +118,16 @@ var ambiguousTypes = map[Type]string{
 
 // Info returns the storage of t and whether the type is known.
 func (t Type) Info() (TypeInfo, bool) {
-	info, ok := typeTable[t]
-	return info, ok
+	if int64(t) < int64(len(typeTable)) && typeTable[t].Elements > 0 {
+		return typeTable[t], true
+	}
+	return TypeInfo{}, false
 }
 
 // String spells a known type as ggml does, in upper case, and any other id as
 // "unknown(ID)".
 func (t Type) String() string {
-	if info, ok := typeTable[t]; ok {
+	if info, ok := t.Info(); ok {
 		return info.Name
 	}
 	return fmt.Sprintf("unknown(%d)", uint32(t))
@@ -138,8 +138,8 @@ func (t Type) Hint() string { return ambiguousTypes[t] }
 
 // ParseType reads what [Type.String] prints; the letter case of a name does not matter.
 func ParseType(s string) (Type, error) {
-	for t, info := range typeTable {
-		if strings.EqualFold(info.Name, s) {
+	for _, t := range Types() {
+		if strings.EqualFold(typeTable[t].Name, s) {
 			return t, nil
 		}
 	}
@@ -152,4 +152,12 @@ func ParseType(s string) (Type, error) {
 }
 
 // Types lists the known types in order of their ids.
-func Types() []Type { return slices.Sorted(maps.Keys(typeTable)) }
+func Types() []Type {
+	var list []Type
+	for id := range typeTable {
+		if t := Type(id); typeTable[t].Elements > 0 {
+			list = append(list, t)
+		}
+	}
+	return list
+}

@@ -7,9 +7,9 @@ import (
 	"math"
 )
 
-// inlineValue is the greatest encoded size that is held in memory; a longer value
-// stays a span of its file and is read again when asked for.
-const inlineValue = 4 << 10
+// inlineValue is the greatest encoded size that is held in memory, enough for a chat
+// template. A longer value stays a span of its file and is read again when asked for.
+const inlineValue = 64 << 10
 
 // A Value is one typed metadata value. It keeps the exact encoded bytes, so that a
 // value which is written again is the same bytes, and decodes them on demand.
@@ -79,7 +79,11 @@ func (v Value) Raw() ([]byte, error) {
 	if v.span == nil {
 		return v.raw, nil
 	}
-	return io.ReadAll(v.Reader())
+	raw := make([]byte, v.Size())
+	if err := readFull(v.span, "metadata value", raw, 0); err != nil {
+		return nil, err
+	}
+	return raw, nil
 }
 
 // Int returns the value of any integer type that fits an int64.
@@ -100,14 +104,15 @@ func (v Value) Uint() (uint64, bool) {
 }
 
 func (v Value) unsigned() (uint64, bool) {
-	switch v.typ {
-	case Uint8:
+	switch {
+	case v.isUnset():
+	case v.typ == Uint8:
 		return uint64(v.raw[0]), true
-	case Uint16:
+	case v.typ == Uint16:
 		return uint64(v.order.Uint16(v.raw)), true
-	case Uint32:
+	case v.typ == Uint32:
 		return uint64(v.order.Uint32(v.raw)), true
-	case Uint64:
+	case v.typ == Uint64:
 		return v.order.Uint64(v.raw), true
 	}
 	return 0, false
@@ -126,6 +131,10 @@ func (v Value) signed() (int64, bool) {
 	}
 	return 0, false
 }
+
+// isUnset tells the zero Value, which [Metadata.Get] returns for an absent key, from
+// a u8.
+func (v Value) isUnset() bool { return v.order == nil }
 
 // Float returns the value of a floating-point type.
 func (v Value) Float() (float64, bool) {
@@ -167,7 +176,7 @@ func (v Value) Each(fn func(i int64, e Value) error) error {
 	s.order = v.order
 	s.skip(12, "array head")
 	for i := range v.count {
-		e := s.value(v.elem, 1, "element")
+		e := s.value(v.elem, 1)
 		if s.err != nil {
 			return s.err
 		}
@@ -198,18 +207,19 @@ func (v Value) Uints() ([]uint64, bool) {
 
 // WithInt returns a value of the same integer type, byte order included, that holds n.
 func (v Value) WithInt(n int64) (Value, error) {
+	if _, ok := v.Int(); !ok && v.typ != Uint64 {
+		return Value{}, fmt.Errorf("value is %s, not an integer", v.TypeName())
+	}
 	w := Value{typ: v.typ, order: v.order, raw: make([]byte, len(v.raw))}
-	switch v.typ {
-	case Uint8, Int8:
+	switch len(w.raw) {
+	case 1:
 		w.raw[0] = byte(n)
-	case Uint16, Int16:
+	case 2:
 		w.order.PutUint16(w.raw, uint16(n))
-	case Uint32, Int32:
+	case 4:
 		w.order.PutUint32(w.raw, uint32(n))
-	case Uint64, Int64:
+	case 8:
 		w.order.PutUint64(w.raw, uint64(n))
-	default:
-		return Value{}, fmt.Errorf("value is %s, not an integer", v.typ)
 	}
 	if got, ok := w.Int(); !ok || got != n {
 		return Value{}, fmt.Errorf("%d does not fit %s", n, v.typ)
@@ -220,18 +230,35 @@ func (v Value) WithInt(n int64) (Value, error) {
 // maxNesting bounds arrays of arrays; llama.cpp reads none at all.
 const maxNesting = 8
 
+// typedValue reads a type word and a value of that type.
+func (s *scanner) typedValue() Value {
+	t := s.valueType("value type")
+	return s.value(t, 0)
+}
+
+// valueType reads a type word.
+func (s *scanner) valueType(what string) ValueType {
+	at := s.offset()
+	t := ValueType(s.u32(what))
+	if !t.known() {
+		s.fail(at, "%s %d is not known", what, uint32(t))
+		return 0
+	}
+	return t
+}
+
 // value reads one value of type t. Values that are short are copied, long ones stay
 // in the file.
-func (s *scanner) value(t ValueType, depth int, what string) Value {
+func (s *scanner) value(t ValueType, depth int) Value {
 	v := Value{typ: t, order: s.order}
 	start := s.offset()
-	switch {
-	case t == Text:
-		s.skip(s.length(1, what), what)
-	case t == Array:
-		v.elem, v.count = s.array(depth, what)
+	switch t {
+	case Text:
+		s.skip(s.length(1, "string"), "string")
+	case Array:
+		v.elem, v.count = s.array(depth)
 	default:
-		s.skip(t.fixedSize(), what)
+		s.skip(t.fixedSize(), t.String())
 	}
 	if s.err != nil {
 		return Value{}
@@ -241,46 +268,37 @@ func (s *scanner) value(t ValueType, depth int, what string) Value {
 		v.span = io.NewSectionReader(s.r, start, size)
 		return v
 	}
-	v.raw = s.reread(start, size, what)
+	v.raw = s.reread(start, size)
 	return v
 }
 
 // reread returns a copy of the size bytes that were just passed over.
-func (s *scanner) reread(start, size int64, what string) []byte {
-	if start >= s.base && s.err == nil {
-		at := int(start - s.base)
-		return append([]byte(nil), s.buf[at:at+int(size)]...)
-	}
+func (s *scanner) reread(start, size int64) []byte {
 	raw := make([]byte, size)
-	if n, err := s.r.ReadAt(raw, start); int64(n) < size && s.err == nil {
-		s.err = fmt.Errorf("%s: reading %s at byte %d: %w", printable(s.file), what, start, err)
+	if at := start - s.base; at >= 0 && at+size <= int64(len(s.buf)) {
+		copy(raw, s.buf[at:])
+		return raw
 	}
+	s.read(raw, start)
 	return raw
 }
 
 // array passes over an array and returns its element type and count.
-func (s *scanner) array(depth int, what string) (ValueType, int64) {
-	at := s.offset()
-	elem := ValueType(s.u32(what))
-	if s.err == nil && !elem.known() {
-		s.fail(at, "%s: array of unknown value type %d", what, uint32(elem))
-	}
+func (s *scanner) array(depth int) (ValueType, int64) {
 	if depth >= maxNesting {
-		s.fail(at, "%s: arrays nested deeper than %d", what, maxNesting)
+		s.fail(s.offset(), "arrays are nested deeper than %d", maxNesting)
 	}
-	if s.err != nil {
-		return 0, 0
-	}
-	count := s.length(elem.minSize(), what)
+	elem := s.valueType("array element type")
+	count := s.length(elem.minSize(), "array")
 	switch elem {
 	case Text:
-		s.skipTexts(count, what)
+		s.skipTexts(count, "string")
 	case Array:
 		for i := int64(0); i < count && s.err == nil; i++ {
-			s.array(depth+1, what)
+			s.array(depth + 1)
 		}
 	default:
-		s.skip(count*elem.fixedSize(), what)
+		s.skip(count*elem.fixedSize(), "array")
 	}
 	return elem, count
 }

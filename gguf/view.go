@@ -3,6 +3,7 @@ package gguf
 import (
 	"fmt"
 	"io"
+	"reflect"
 )
 
 // A View is a tensor to be written: what it is called, and the source bytes it is made
@@ -35,7 +36,7 @@ func (v View) Size() int64 {
 func (v *View) Append(e Extent) {
 	if n := len(v.Extents); n > 0 {
 		last := &v.Extents[n-1]
-		if last.Source == e.Source && last.Offset+last.Length == e.Offset {
+		if last.Offset+last.Length == e.Offset && sameSource(last.Source, e.Source) {
 			last.Length += e.Length
 			return
 		}
@@ -45,21 +46,43 @@ func (v *View) Append(e Extent) {
 	}
 }
 
-// check compares the extents with what type and shape demand.
+// sameSource compares sources, of which some cannot be compared.
+func sameSource(a, b io.ReaderAt) bool {
+	return reflect.TypeOf(a).Comparable() && reflect.TypeOf(b).Comparable() && a == b
+}
+
+// check refuses what could not be read back, and compares the extents with what type
+// and shape demand.
 func (v View) check() error {
-	if len(v.Name) > maxNameLength {
-		return fmt.Errorf("tensor %q: name has %d bytes, at most %d can be written", v.Name, len(v.Name), maxNameLength)
-	}
-	if len(v.Shape) > maxDims {
-		return fmt.Errorf("tensor %q: %d dims, at most %d can be written", v.Name, len(v.Shape), maxDims)
+	if err := v.checkExtents(); err != nil {
+		return err
 	}
 	info, known := v.Type.Info()
 	want, fault := dataSize(info, known, v.Shape)
 	switch {
+	case len(v.Name) > maxNameLength:
+		return fmt.Errorf("name has %d bytes, at most %d can be written", len(v.Name), maxNameLength)
+	case len(v.Shape) > maxDims:
+		return fmt.Errorf("%d dims, at most %d can be written", len(v.Shape), maxDims)
 	case fault == shapeTooLarge:
-		return fmt.Errorf("tensor %q: shape %v is too large", v.Name, v.Shape)
+		return fmt.Errorf("shape %v of type %s takes more bytes than any file has", v.Shape, v.Type)
+	case fault == shapePartialBlock:
+		return fmt.Errorf("row of %d elements is not a whole number of %s blocks of %d", rowLength(v.Shape), v.Type, info.Elements)
 	case fault == shapeFine && want != v.Size():
-		return fmt.Errorf("tensor %q: %d bytes of data, type %s and shape %v want %d", v.Name, v.Size(), v.Type, v.Shape, want)
+		return fmt.Errorf("%d bytes of data, type %s and shape %v want %d", v.Size(), v.Type, v.Shape, want)
+	}
+	return nil
+}
+
+func (v View) checkExtents() error {
+	var size int64
+	for i, e := range v.Extents {
+		if e.Source == nil || e.Offset < 0 || e.Length < 0 || e.Length > maxOffset {
+			return fmt.Errorf("extent %d cannot be %d bytes at byte %d", i, e.Length, e.Offset)
+		}
+		if size += e.Length; size > maxOffset {
+			return fmt.Errorf("extents hold more bytes than any file")
+		}
 	}
 	return nil
 }

@@ -64,6 +64,9 @@ func (w *Writer) Write(p []byte) (int, error) {
 		return 0, w.err
 	}
 	n, err := w.w.Write(p)
+	if err == nil && n < len(p) {
+		err = io.ErrShortWrite
+	}
 	w.left -= int64(n)
 	w.err = err
 	return n, err
@@ -79,7 +82,7 @@ func (w *Writer) Close() error {
 	}
 	w.closed = true
 	if w.next < len(w.shard.Views) {
-		w.err = fmt.Errorf("tensor %q: %w", w.shard.Views[w.next].Name, ErrMissingData)
+		w.err = fmt.Errorf("tensor %s: %w", quoted(w.shard.Views[w.next].Name), ErrMissingData)
 	}
 	return w.err
 }
@@ -106,7 +109,7 @@ func (w *Writer) current() string {
 	if w.next == 0 {
 		return "before the first tensor"
 	}
-	return fmt.Sprintf("tensor %q", w.shard.Views[w.next-1].Name)
+	return "tensor " + quoted(w.shard.Views[w.next-1].Name)
 }
 
 // writeHeader writes everything before the data section.
@@ -120,7 +123,7 @@ func writeHeader(w io.Writer, s *ShardLayout) error {
 	for key, v := range s.Metadata.All() {
 		e.text(key)
 		e.u32(uint32(v.typ))
-		e.copy(v.Reader(), v.Size())
+		e.value(key, v)
 	}
 	for i, v := range s.Views {
 		e.info(v, s.Offsets[i])
@@ -166,15 +169,17 @@ func (e *encoder) text(s string) {
 	e.bytes(s)
 }
 
-func (e *encoder) copy(r io.Reader, size int64) {
+func (e *encoder) value(key string, v Value) {
 	if e.err != nil {
 		return
 	}
-	var n int64
-	n, e.err = io.Copy(e.w, r)
+	n, err := io.Copy(e.w, v.Reader())
 	e.n += n
-	if e.err == nil && n != size {
-		e.err = fmt.Errorf("metadata value has %d bytes, want %d", n, size)
+	if err == nil && n != v.Size() {
+		err = fmt.Errorf("value has %d bytes, want %d", n, v.Size())
+	}
+	if err != nil {
+		e.err = fmt.Errorf("key %s: %w", quoted(key), err)
 	}
 }
 
@@ -192,7 +197,11 @@ var zeros [4 << 10]byte
 
 func writeZeros(w io.Writer, n int64) error {
 	for n > 0 {
-		k, err := w.Write(zeros[:min(n, int64(len(zeros)))])
+		part := zeros[:min(n, int64(len(zeros)))]
+		k, err := w.Write(part)
+		if err == nil && k < len(part) {
+			err = io.ErrShortWrite
+		}
 		if err != nil {
 			return err
 		}
