@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Open opens an artifact by any of its shards, by its single file, or by a folder that
@@ -120,7 +121,7 @@ func (o *opener) withSiblings(f *File, siblings []string) (*Model, error) {
 		}
 		other, err := o.file(path)
 		if err != nil {
-			o.found.errorf(printable(path), "cannot be read: %v", err)
+			o.found.errorf(printable(path), "%s", strings.TrimPrefix(err.Error(), printable(path)+": "))
 			continue
 		}
 		files = append(files, other)

@@ -52,7 +52,8 @@ func sameSource(a, b io.ReaderAt) bool {
 }
 
 // check refuses what could not be read back, and compares the extents with what type
-// and shape demand.
+// and shape demand. Where those give no size, for an unknown type or a row that is not
+// whole blocks, the extents are taken as they are.
 func (v View) check() error {
 	if err := v.checkExtents(); err != nil {
 		return err
@@ -66,8 +67,6 @@ func (v View) check() error {
 		return fmt.Errorf("%d dims, at most %d can be written", len(v.Shape), maxDims)
 	case fault == shapeTooLarge:
 		return fmt.Errorf("shape %v of type %s takes more bytes than any file has", v.Shape, v.Type)
-	case fault == shapePartialBlock:
-		return fmt.Errorf("row of %d elements is not a whole number of %s blocks of %d", rowLength(v.Shape), v.Type, info.Elements)
 	case fault == shapeFine && want != v.Size():
 		return fmt.Errorf("%d bytes of data, type %s and shape %v want %d", v.Size(), v.Type, v.Shape, want)
 	}

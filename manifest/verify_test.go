@@ -93,7 +93,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		"truncated": {func(t *testing.T, dir string) { os.Truncate(filepath.Join(dir, third), 1200) },
 			KindStructure, third, "truncated"},
 		"truncated in the header": {func(t *testing.T, dir string) { os.Truncate(filepath.Join(dir, third), 23) },
-			KindStructure, first, "truncated"},
+			KindStructure, third, "truncated"},
 		"swapped shards": {func(t *testing.T, dir string) {
 			os.Rename(filepath.Join(dir, first), filepath.Join(dir, "t"))
 			os.Rename(filepath.Join(dir, second), filepath.Join(dir, first))
