@@ -79,6 +79,9 @@ func TestRouterScaleByArchitecture(t *testing.T) {
 			t.Errorf("%s: %v", arch, err)
 			continue
 		}
+		if arch == "gemma4" {
+			scale /= 4 // its router input is divided by the root of its width, 16
+		}
 		if got, want := s.Layers[1][7], 4*scale; got != want {
 			t.Errorf("%s: %v, want %v", arch, got, want)
 		}

@@ -197,13 +197,13 @@ func (r *remapped) rows(p []byte, off int64) error {
 // nearestKept ranks for each dropped expert of a layer the kept ones by the cosine of
 // their scaled router rows, in float64 and in a fixed order.
 func nearestKept(m *gguf.Model, e *Experts, l *Layer, ids []int32) ([][]int, error) {
-	gamma, err := routerScale(m, e.Architecture, l)
+	in, err := readRouterInput(m, e.Architecture, l)
 	if err != nil {
 		return nil, err
 	}
 	rows := make([][]float64, 0, len(ids))
 	err = eachRow(l.Tensor(Router).Tensor, func(_ int, row []float64) error {
-		rows = append(rows, unit(row, gamma))
+		rows = append(rows, unit(row, in.scale))
 		return nil
 	})
 	if err != nil {

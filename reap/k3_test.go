@@ -26,7 +26,7 @@ func TestPresetOnK3(t *testing.T) {
 	if e.Layer(0) != nil || e.Used != 16 || e.Gating != Sigmoid {
 		t.Errorf("block 0 is dense, 16 experts are used, the gate is sigmoid: %+v", e)
 	}
-	s, err := RouterNormScores(context.Background(), m, e, nil)
+	s, err := RouterMassScores(context.Background(), m, e, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

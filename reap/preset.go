@@ -13,7 +13,7 @@ type Preset struct {
 
 // Presets are the known presets.
 var Presets = []Preset{
-	{Name: "reap568", Experts: 896, Keep: 568, Shards: 14, Criterion: RouterNorm},
+	{Name: "reap568", Experts: 896, Keep: 568, Shards: 14, Criterion: RouterMass},
 }
 
 // FindPreset returns the preset with the given name.

@@ -2,20 +2,11 @@ package reap
 
 import "strconv"
 
-// SeededRandom is the criterion of scores drawn from a seed: a baseline that real
-// evidence should beat.
-const SeededRandom = "seeded-random"
-
-// RandomScores draws uniform scores in [0,1) for every expert. A score depends only
-// on the seed, the block and the expert.
+// RandomScores draws uniform scores in [0,1) for every expert: a baseline that real
+// evidence should beat. A score depends only on the seed, the block and the expert.
 func RandomScores(e *Experts, seed uint64) *Scores {
-	s := &Scores{
-		Criterion: Criterion{
-			Name: SeededRandom, Version: 1,
-			Parameters: map[string]string{"seed": strconv.FormatUint(seed, 10)},
-		},
-		Layers: map[int][]float64{},
-	}
+	s := &Scores{Criterion: NewCriterion(SeededRandom), Layers: map[int][]float64{}}
+	s.Criterion.Parameters = map[string]string{"seed": strconv.FormatUint(seed, 10)}
 	for _, block := range e.Blocks() {
 		scores := make([]float64, e.Count)
 		for expert := range scores {

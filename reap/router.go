@@ -96,38 +96,3 @@ func readVector(t *gguf.Tensor) ([]float64, error) {
 	})
 	return vector, err
 }
-
-// routerNorms names the tensor by which a block's router input is scaled after it was
-// normalised, where that is not one of the usual two. Sources: the graphs in
-// llama.cpp's src/models.
-var routerNorms = map[string]string{
-	"arctic":         "ffn_norm_exps.weight",    // experts run beside a dense feed-forward
-	"cohere2moe":     "attn_norm.weight",        // attention and experts read the same input
-	"dbrx":           "attn_output_norm.weight", // its second norm
-	"gemma4":         "ffn_gate_inp.scale",      // the router has a norm of its own
-	"nemotron_h_moe": "attn_norm.weight",        // a block has one norm
-	"nomic-bert-moe": "attn_output_norm.weight", // norms follow their sublayer
-	"smallthinker":   "",                        // reads the residual as it is
-}
-
-// usualNorms come before the router in all other architectures, the first one that a
-// block has.
-var usualNorms = []string{"ffn_norm.weight", "post_attention_norm.weight"}
-
-// routerScale returns the weights that scale the normalised router input of a layer,
-// nil when nothing does.
-func routerScale(m *gguf.Model, architecture string, l *Layer) ([]float64, error) {
-	names := usualNorms
-	if name, special := routerNorms[architecture]; special {
-		if name == "" {
-			return nil, nil
-		}
-		names = []string{name}
-	}
-	for _, name := range names {
-		if t := m.Tensor(fmt.Sprintf("blk.%d.%s", l.Block, name)); t != nil {
-			return readVector(t)
-		}
-	}
-	return nil, fmt.Errorf("layer %d: no norm before the router, want %q", l.Block, names[0])
-}

@@ -1,0 +1,70 @@
+package reap
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"ggufreap/gguf"
+)
+
+// routerLogits are what is known of a layer's router logits when the normalised hidden
+// state before the router is isotropic: each is normal, with a mean and a deviation.
+type routerLogits struct {
+	mean      []float64
+	deviation []float64
+	raw       bool // the state is not normalised, so that only ratios of deviations count
+}
+
+// readRouterLogits reads the router of a layer, one row at a time. Router and norm must be
+// F32, F16 or BF16. Sums run in order of the input in float64 with every step rounded, so
+// the numbers are the same on every machine. Bytes read are reported to progress, which
+// may be nil.
+func readRouterLogits(ctx context.Context, m *gguf.Model, e *Experts, l *Layer, progress func(bytes int64)) (*routerLogits, error) {
+	in, err := readRouterInput(m, e.Architecture, l)
+	if err != nil {
+		return nil, err
+	}
+	router := l.Tensor(Router)
+	if err := in.check(router); err != nil {
+		return nil, err
+	}
+	logits := &routerLogits{raw: in.raw}
+	err = eachRow(router.Tensor, func(expert int, row []float64) error {
+		mean, deviation := in.mean(row), in.deviation(row)
+		if !finite(mean) || !finite(deviation) {
+			return fmt.Errorf("tensor %q: expert %d: the logit has mean %v and deviation %v", router.Name, expert, mean, deviation)
+		}
+		logits.mean = append(logits.mean, mean)
+		logits.deviation = append(logits.deviation, deviation)
+		if progress != nil {
+			progress(router.SlabBytes)
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return nil, err
+	}
+	bias, err := expertVector(l, RouterBias)
+	for expert, b := range bias {
+		logits.mean[expert] += b
+	}
+	return logits, err
+}
+
+// expertVector reads a tensor with one number for each expert, nil when there is none.
+func expertVector(l *Layer, role Role) ([]float64, error) {
+	t := l.Tensor(role)
+	if t == nil {
+		return nil, nil
+	}
+	vector, err := readVector(t.Tensor)
+	for expert, x := range vector {
+		if !finite(x) {
+			return nil, fmt.Errorf("tensor %q: expert %d is %v", t.Name, expert, x)
+		}
+	}
+	return vector, err
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
