@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"ggufreap/reap/internal/jsondoc"
 )
 
 // Given is the criterion name of a plan whose lists came from a file of another tool,
@@ -36,7 +38,7 @@ func ReadPlan(data []byte, e *Experts) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if root.get("schema") != nil {
+	if root.Get("schema") != nil {
 		return decodePlan(root)
 	}
 	f := &foreign{experts: e}
@@ -74,17 +76,17 @@ type foreign struct {
 	keep    map[int][]int
 }
 
-func (f *foreign) read(root *node) {
+func (f *foreign) read(root *jsondoc.Node) {
 	switch {
-	case root.get("format") != nil:
+	case root.Get("format") != nil:
 		f.readAikar(root)
-	case root.get("pruned_experts") != nil:
+	case root.Get("pruned_experts") != nil:
 		f.readPairs(root)
-	case root.get("layers") != nil:
+	case root.Get("layers") != nil:
 		f.readLayers(root)
-	case root.get("keep") != nil:
+	case root.Get("keep") != nil:
 		f.readKeep(root)
-	case len(root.members) > 0 && allIDs(root):
+	case len(root.Members) > 0 && allIDs(root):
 		f.form = "keep lists"
 		f.keep = f.r.layers(root, f.r.ids)
 	default:
@@ -107,63 +109,63 @@ func (f *foreign) plan() *Plan {
 	return p
 }
 
-func allIDs(root *node) bool {
-	return !slices.ContainsFunc(root.members, func(m member) bool {
-		_, ok := parseID(m.key)
+func allIDs(root *jsondoc.Node) bool {
+	return !slices.ContainsFunc(root.Members, func(m jsondoc.Member) bool {
+		_, ok := parseID(m.Key)
 		return !ok
 	})
 }
 
 // sameCount compares a stated expert count, which may be absent, with the model's.
-func (f *foreign) sameCount(n *node, key string) {
-	v := n.get(key)
+func (f *foreign) sameCount(n *jsondoc.Node, key string) {
+	v := n.Get(key)
 	if v == nil {
 		return
 	}
-	if count, ok := v.integer(); !ok || count != f.experts.Count {
-		f.r.faults.add(key, "%s, the model has %d", v.describe(), f.experts.Count)
+	if count, ok := v.Int(); !ok || count != f.experts.Count {
+		f.r.faults.add(key, "%s, the model has %d", v.Describe(), f.experts.Count)
 	}
 }
 
 // readLayers reads the form of kimi-k3-mlx and kimi-k3-gguf-prune. Their other fields
 // (bit widths, minimum counts) are about encodings that a GGUF slice keeps as they are.
-func (f *foreign) readLayers(root *node) {
+func (f *foreign) readLayers(root *jsondoc.Node) {
 	f.form = "reap_plan"
 	f.sameCount(root, "num_experts")
-	if mode := root.get("mode"); mode != nil && mode.text != planMode {
-		f.r.faults.add("mode", "%s: this mode gives layers or experts different widths, which slabs copied from a GGUF file cannot have; only %q can be used", mode.describe(), planMode)
+	if mode := root.Get("mode"); mode != nil && mode.Text != planMode {
+		f.r.faults.add("mode", "%s: this mode gives layers or experts different widths, which slabs copied from a GGUF file cannot have; only %q can be used", mode.Describe(), planMode)
 	}
-	if root.get("mtp_keep") != nil {
+	if root.Get("mtp_keep") != nil {
 		f.r.faults.add("mtp_keep", "draft layers with lists of their own count: a GGUF file states one expert count for all layers")
 	}
 	f.keep = f.r.layers(f.r.object(root, "layers", ""), f.layerEntry)
 }
 
-func (f *foreign) layerEntry(n *node, where string) []int {
-	if n.get("wblocks") != nil {
+func (f *foreign) layerEntry(n *jsondoc.Node, where string) []int {
+	if n.Get("wblocks") != nil {
 		f.r.faults.add(where, "\"wblocks\" cuts the width of experts, which needs other tensors than slabs copied whole")
 	}
-	if n.kind == '[' {
+	if n.Kind == '[' {
 		return f.r.ids(n, where)
 	}
-	return f.r.ids(n.get("keep"), where)
+	return f.r.ids(n.Get("keep"), where)
 }
 
 // readKeep reads {"keep": ...} with an object by block number or a list by place.
-func (f *foreign) readKeep(root *node) {
+func (f *foreign) readKeep(root *jsondoc.Node) {
 	f.form = "keep lists"
 	f.sameCount(root, "num_experts")
 	f.sameCount(root, "n_expert_in")
-	if root.get("mtp_keep") != nil {
+	if root.Get("mtp_keep") != nil {
 		f.r.faults.add("mtp_keep", "draft layers with lists of their own count: a GGUF file states one expert count for all layers")
 	}
-	keep := root.get("keep")
-	if keep.kind != '[' {
+	keep := root.Get("keep")
+	if keep.Kind != '[' {
 		f.keep = f.r.layers(f.r.object(root, "keep", ""), f.r.ids)
 		return
 	}
 	f.keep = map[int][]int{}
-	for block, item := range keep.items {
+	for block, item := range keep.Items {
 		// An empty list stands for a block without experts.
 		if ids := f.r.ids(item, fmt.Sprintf("layer %d", block)); len(ids) > 0 {
 			f.keep[block] = ids
@@ -172,7 +174,7 @@ func (f *foreign) readKeep(root *node) {
 }
 
 // readAikar reads the drop lists of llama-prune profiles.
-func (f *foreign) readAikar(root *node) {
+func (f *foreign) readAikar(root *jsondoc.Node) {
 	f.form = "aikar-moe-prune"
 	if format := f.r.text(root, "format", ""); format != f.form {
 		f.r.faults.add("format", "%q is not a plan that can be read, want %q", format, f.form)
@@ -181,23 +183,23 @@ func (f *foreign) readAikar(root *node) {
 	if version := f.r.number(root, "version", ""); version != 1 {
 		f.r.faults.add("version", "%d, want 1", version)
 	}
-	if m := root.get("model"); m != nil {
+	if m := root.Get("model"); m != nil {
 		f.sameCount(m, "expert_count")
-		if a := m.get("architecture"); a != nil && a.text != f.experts.Architecture {
-			f.r.faults.add("model.architecture", "%s, the model is %q", a.describe(), f.experts.Architecture)
+		if a := m.Get("architecture"); a != nil && a.Text != f.experts.Architecture {
+			f.r.faults.add("model.architecture", "%s, the model is %q", a.Describe(), f.experts.Architecture)
 		}
 	}
 	layers := f.r.object(f.r.object(root, "pruning", ""), "layers", "pruning.")
-	f.complement(f.r.layers(layers, func(n *node, where string) []int {
-		return f.r.ids(n.get("disabled_experts"), where)
+	f.complement(f.r.layers(layers, func(n *jsondoc.Node, where string) []int {
+		return f.r.ids(n.Get("disabled_experts"), where)
 	}))
 }
 
 // readPairs reads vLLM's list of [block, expert] to drop.
-func (f *foreign) readPairs(root *node) {
+func (f *foreign) readPairs(root *jsondoc.Node) {
 	f.form = "pruned_experts"
 	drop := map[int][]int{}
-	for i, pair := range f.r.list(root, "pruned_experts", "").items {
+	for i, pair := range f.r.list(root, "pruned_experts", "").Items {
 		where := fmt.Sprintf("pruned_experts[%d]", i)
 		ids := f.r.ids(pair, where)
 		if len(ids) != 2 {

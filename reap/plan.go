@@ -1,7 +1,10 @@
 package reap
 
 import (
+	"fmt"
 	"strconv"
+
+	"ggufreap/reap/internal/jsondoc"
 )
 
 // PlanSchema is the first field of a plan document.
@@ -62,58 +65,61 @@ func (p *Plan) Blocks() []int { return sortedKeys(p.Layers) }
 // layers in numeric order, each keep list on one line, a newline at the end. Equal
 // plans give equal bytes.
 func (p *Plan) Encode() ([]byte, error) {
-	w := &jsonWriter{}
-	w.open("{")
-	w.text("schema", PlanSchema)
-	w.key("source").open("{")
-	w.text("structure_digest", p.Source.StructureDigest)
-	w.textOrNull("weights_digest", p.Source.WeightsDigest)
-	w.text("architecture", p.Source.Architecture)
-	w.text("name", p.Source.Name)
-	w.close("}")
-	w.text("mode", planMode)
-	w.number("num_experts", p.NumExperts)
-	w.number("keep_count", p.KeepCount)
-	w.criterion(p.Criterion)
-	w.textOrNull("scores_digest", p.ScoresDigest)
+	w := &jsondoc.Writer{}
+	w.Open("{")
+	w.Text("schema", PlanSchema)
+	w.Key("source").Open("{")
+	w.Text("structure_digest", p.Source.StructureDigest)
+	w.TextOrNull("weights_digest", p.Source.WeightsDigest)
+	w.Text("architecture", p.Source.Architecture)
+	w.Text("name", p.Source.Name)
+	w.Close("}")
+	w.Text("mode", planMode)
+	w.Int("num_experts", p.NumExperts)
+	w.Int("keep_count", p.KeepCount)
+	p.Criterion.encode(w)
+	w.TextOrNull("scores_digest", p.ScoresDigest)
 	if p.Rules != (Rules{}) {
-		w.key("rules").open("{")
-		w.textOrNull("draft_layers", p.Rules.DraftLayers)
-		w.textOrNull("dropped_ids", p.Rules.DroppedIDs)
-		w.close("}")
+		w.Key("rules").Open("{")
+		w.TextOrNull("draft_layers", p.Rules.DraftLayers)
+		w.TextOrNull("dropped_ids", p.Rules.DroppedIDs)
+		w.Close("}")
 	}
-	w.key("layers").open("{")
+	w.Key("layers").Open("{")
 	for _, block := range p.Blocks() {
-		w.key(strconv.Itoa(block)).open("{")
-		w.numbers("keep", p.Layers[block])
-		w.close("}")
+		w.Key(strconv.Itoa(block)).Open("{")
+		w.Ints("keep", p.Layers[block])
+		w.Close("}")
 	}
-	w.close("}")
-	w.close("}")
-	w.buf.WriteByte('\n')
-	return w.buf.Bytes(), w.err
+	w.Close("}")
+	w.Close("}")
+	document, err := w.Document()
+	if err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	return document, nil
 }
 
 // planMode is the only mode: the same number of experts in every layer. The key is
 // written because the slicers of others look for it.
 const planMode = "uniform"
 
-func (w *jsonWriter) criterion(c Criterion) {
-	w.key("criterion").open("{")
-	w.text("name", c.Name)
-	w.number("version", c.Version)
-	w.key("parameters").open("{")
+func (c Criterion) encode(w *jsondoc.Writer) {
+	w.Key("criterion").Open("{")
+	w.Text("name", c.Name)
+	w.Int("version", c.Version)
+	w.Key("parameters").Open("{")
 	for _, name := range sortedKeys(c.Parameters) {
-		w.text(name, c.Parameters[name])
+		w.Text(name, c.Parameters[name])
 	}
-	w.close("}")
-	w.key("inputs").open("[")
+	w.Close("}")
+	w.Key("inputs").Open("[")
 	for _, in := range c.Inputs {
-		w.item().open("{")
-		w.text("file", in.File)
-		w.text("sha256", in.SHA256)
-		w.close("}")
+		w.Item().Open("{")
+		w.Text("file", in.File)
+		w.Text("sha256", in.SHA256)
+		w.Close("}")
 	}
-	w.close("]")
-	w.close("}")
+	w.Close("]")
+	w.Close("}")
 }

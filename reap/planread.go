@@ -3,6 +3,8 @@ package reap
 import (
 	"fmt"
 	"slices"
+
+	"ggufreap/reap/internal/jsondoc"
 )
 
 // maxPlanBytes is far more than a plan of any model needs.
@@ -21,21 +23,21 @@ func DecodePlan(data []byte) (*Plan, error) {
 }
 
 // parseDocument reads a JSON document with an object at its root.
-func parseDocument(data []byte) (*node, error) {
+func parseDocument(data []byte) (*jsondoc.Node, error) {
 	if len(data) > maxPlanBytes {
 		return nil, fmt.Errorf("plan: %d bytes, at most %d are read", len(data), maxPlanBytes)
 	}
-	root, err := parseJSON(data)
+	root, err := jsondoc.Parse(data)
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
-	if root.kind != '{' {
-		return nil, fmt.Errorf("plan: the document is %s, want an object", root.describe())
+	if root.Kind != '{' {
+		return nil, fmt.Errorf("plan: the document is %s, want an object", root.Describe())
 	}
 	return root, nil
 }
 
-func decodePlan(root *node) (*Plan, error) {
+func decodePlan(root *jsondoc.Node) (*Plan, error) {
 	r := &reader{}
 	if schema := r.text(root, "schema", ""); schema != PlanSchema && len(r.faults) == 0 {
 		r.faults.add("schema", "%q, want %q", schema, PlanSchema)
@@ -71,33 +73,33 @@ type reader struct {
 }
 
 // known reports the members that have none of the given names.
-func (r *reader) known(n *node, path string, names ...string) {
-	for _, m := range n.members {
-		if !slices.Contains(names, m.key) {
-			r.faults.add(path+m.key, "unknown field")
+func (r *reader) known(n *jsondoc.Node, path string, names ...string) {
+	for _, m := range n.Members {
+		if !slices.Contains(names, m.Key) {
+			r.faults.add(path+m.Key, "unknown field")
 		}
 	}
 }
 
-func (r *reader) text(n *node, key, path string) string {
-	v := n.get(key)
-	if v == nil || v.kind != '"' {
+func (r *reader) text(n *jsondoc.Node, key, path string) string {
+	v := n.Get(key)
+	if v == nil || v.Kind != '"' {
 		r.want(v, path+key, "a string")
 		return ""
 	}
-	return v.text
+	return v.Text
 }
 
-func (r *reader) textOrNull(n *node, key, path string) string {
-	if v := n.get(key); v != nil && v.kind == 'n' {
+func (r *reader) textOrNull(n *jsondoc.Node, key, path string) string {
+	if v := n.Get(key); v != nil && v.Kind == 'n' {
 		return ""
 	}
 	return r.text(n, key, path)
 }
 
-func (r *reader) number(n *node, key, path string) int {
-	v := n.get(key)
-	i, ok := v.integer()
+func (r *reader) number(n *jsondoc.Node, key, path string) int {
+	v := n.Get(key)
+	i, ok := v.Int()
 	if !ok || i < 0 {
 		r.want(v, path+key, "a whole number")
 	}
@@ -105,34 +107,34 @@ func (r *reader) number(n *node, key, path string) int {
 }
 
 // object returns a member that is an object; an empty one in place of anything else.
-func (r *reader) object(n *node, key, path string) *node {
-	v := n.get(key)
-	if v == nil || v.kind != '{' {
+func (r *reader) object(n *jsondoc.Node, key, path string) *jsondoc.Node {
+	v := n.Get(key)
+	if v == nil || v.Kind != '{' {
 		r.want(v, path+key, "an object")
-		return &node{kind: '{'}
+		return &jsondoc.Node{Kind: '{'}
 	}
 	return v
 }
 
 // list returns a member that is a list; an empty one in place of anything else.
-func (r *reader) list(n *node, key, path string) *node {
-	v := n.get(key)
-	if v == nil || v.kind != '[' {
+func (r *reader) list(n *jsondoc.Node, key, path string) *jsondoc.Node {
+	v := n.Get(key)
+	if v == nil || v.Kind != '[' {
 		r.want(v, path+key, "a list")
-		return &node{kind: '['}
+		return &jsondoc.Node{Kind: '['}
 	}
 	return v
 }
 
-func (r *reader) want(v *node, where, what string) {
+func (r *reader) want(v *jsondoc.Node, where, what string) {
 	if v == nil {
 		r.faults.add(where, "missing")
 		return
 	}
-	r.faults.add(where, "%s, want %s", v.describe(), what)
+	r.faults.add(where, "%s, want %s", v.Describe(), what)
 }
 
-func (r *reader) source(root *node) Source {
+func (r *reader) source(root *jsondoc.Node) Source {
 	n := r.object(root, "source", "")
 	r.known(n, "source.", "structure_digest", "weights_digest", "architecture", "name")
 	return Source{
@@ -143,30 +145,30 @@ func (r *reader) source(root *node) Source {
 	}
 }
 
-func (r *reader) criterion(root *node) Criterion {
+func (r *reader) criterion(root *jsondoc.Node) Criterion {
 	n := r.object(root, "criterion", "")
 	r.known(n, "criterion.", "name", "version", "parameters", "inputs")
 	c := Criterion{
 		Name:    r.text(n, "name", "criterion."),
 		Version: r.number(n, "version", "criterion."),
 	}
-	for _, m := range r.object(n, "parameters", "criterion.").members {
-		if m.value.kind != '"' {
-			r.want(m.value, "criterion.parameters."+m.key, "a string")
+	for _, m := range r.object(n, "parameters", "criterion.").Members {
+		if m.Value.Kind != '"' {
+			r.want(m.Value, "criterion.parameters."+m.Key, "a string")
 			continue
 		}
 		if c.Parameters == nil {
 			c.Parameters = map[string]string{}
 		}
-		c.Parameters[m.key] = m.value.text
+		c.Parameters[m.Key] = m.Value.Text
 	}
 	c.Inputs = r.inputs(r.list(n, "inputs", "criterion."))
 	return c
 }
 
-func (r *reader) inputs(list *node) []Input {
+func (r *reader) inputs(list *jsondoc.Node) []Input {
 	var inputs []Input
-	for i, item := range list.items {
+	for i, item := range list.Items {
 		path := fmt.Sprintf("criterion.inputs[%d].", i)
 		r.known(item, path, "file", "sha256")
 		inputs = append(inputs, Input{
@@ -177,8 +179,8 @@ func (r *reader) inputs(list *node) []Input {
 	return inputs
 }
 
-func (r *reader) rules(root *node) Rules {
-	if root.get("rules") == nil {
+func (r *reader) rules(root *jsondoc.Node) Rules {
+	if root.Get("rules") == nil {
 		return Rules{}
 	}
 	n := r.object(root, "rules", "")
@@ -190,41 +192,41 @@ func (r *reader) rules(root *node) Rules {
 }
 
 // layers reads an object whose keys are block numbers; list reads one value.
-func (r *reader) layers(n *node, list func(n *node, where string) []int) map[int][]int {
+func (r *reader) layers(n *jsondoc.Node, list func(n *jsondoc.Node, where string) []int) map[int][]int {
 	layers := map[int][]int{}
-	for _, m := range n.members {
-		where := fmt.Sprintf("layer %q", m.key)
-		block, ok := parseID(m.key)
+	for _, m := range n.Members {
+		where := fmt.Sprintf("layer %q", m.Key)
+		block, ok := parseID(m.Key)
 		if !ok {
 			r.faults.add(where, "not a block number in plain decimal")
 			continue
 		}
-		layers[block] = list(m.value, where)
+		layers[block] = list(m.Value, where)
 	}
 	return layers
 }
 
 // keepObject reads {"keep": [...]} and nothing more.
-func (r *reader) keepObject(n *node, where string) []int {
-	if n.kind != '{' {
+func (r *reader) keepObject(n *jsondoc.Node, where string) []int {
+	if n.Kind != '{' {
 		r.want(n, where, "an object")
 		return nil
 	}
 	r.known(n, where+": ", "keep")
-	return r.ids(n.get("keep"), where)
+	return r.ids(n.Get("keep"), where)
 }
 
 // ids reads a list of expert ids.
-func (r *reader) ids(n *node, where string) []int {
-	if n == nil || n.kind != '[' {
+func (r *reader) ids(n *jsondoc.Node, where string) []int {
+	if n == nil || n.Kind != '[' {
 		r.want(n, where, "a list of expert ids")
 		return nil
 	}
-	ids := make([]int, 0, len(n.items))
-	for i, item := range n.items {
-		id, ok := item.integer()
+	ids := make([]int, 0, len(n.Items))
+	for i, item := range n.Items {
+		id, ok := item.Int()
 		if !ok {
-			r.faults.add(where, "entry %d is %s, want an expert id", i, item.describe())
+			r.faults.add(where, "entry %d is %s, want an expert id", i, item.Describe())
 			continue
 		}
 		ids = append(ids, id)

@@ -1,0 +1,106 @@
+package jsondoc
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	n, err := Parse([]byte(`{"a":[1,-2.5e3,"x\n",true,null],"A":{}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	items := n.Get("a").Items
+	if i, ok := items[0].Int(); i != 1 || !ok {
+		t.Errorf("first item %d, %v", i, ok)
+	}
+	if x, ok := items[1].Float(); x != -2500 || !ok {
+		t.Errorf("second item %v, %v", x, ok)
+	}
+	if _, ok := items[1].Int(); ok {
+		t.Error("a number with an exponent passes for a whole one")
+	}
+	var described []string
+	for _, item := range append(items, n.Get("A"), n.Get("a"), n.Get("b")) {
+		described = append(described, item.Describe())
+	}
+	if want := []string{"1", "-2.5e3", `"x\n"`, "true", "null", "an object", "a list", "nothing"}; !reflect.DeepEqual(described, want) {
+		t.Errorf("described as %q, want %q", described, want)
+	}
+	if _, ok := (&Node{Kind: '0', Text: "1e999"}).Float(); ok {
+		t.Error("a number beyond float64 passes")
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"a":1,"a":2}`:         `key "a" stands twice`,
+		`{} {}`:                 "more text after the document",
+		`{"a":`:                 "unexpected EOF",
+		"":                      "unexpected EOF",
+		`{"a":NaN}`:             "invalid character 'N'",
+		"\xff":                  "not UTF-8",
+		strings.Repeat("[", 20): "nested deeper than 16",
+		"[" + strings.Repeat("0,", maxValues) + "0]": "more than 4194304 values",
+	} {
+		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.20q: error %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestWriter(t *testing.T) {
+	w := &Writer{}
+	w.Open("{")
+	w.Text("text", "a<b\n\"")
+	w.TextOrNull("nothing", "")
+	w.Int("int", -3)
+	w.Ints("ints", []int{1, 2})
+	w.Floats("floats", []float64{0.1, 1e300, -0.5, 3})
+	w.Key("list").Open("[")
+	w.Item().Open("{")
+	w.Close("}")
+	w.Close("]")
+	w.Close("}")
+	got, err := w.Document()
+	want := `{
+  "text": "a<b\n\"",
+  "nothing": null,
+  "int": -3,
+  "ints": [1, 2],
+  "floats": [0.1, 1e+300, -0.5, 3],
+  "list": [
+    {}
+  ]
+}
+`
+	if err != nil || string(got) != want || !json.Valid(got) {
+		t.Errorf("error %v, got\n%s", err, got)
+	}
+	for _, spoil := range []func(w *Writer){
+		func(w *Writer) { w.Text("k", "\xff") },
+		func(w *Writer) { w.Floats("k", []float64{math.NaN()}) },
+	} {
+		w := &Writer{}
+		w.Open("{")
+		spoil(w)
+		w.Close("}")
+		if _, err := w.Document(); err == nil {
+			t.Error("no error for what JSON cannot hold")
+		}
+	}
+}
+
+// What parses is JSON to encoding/json too.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"a":[1,-2.5e3,"x",true,null],"A":{}}`))
+	f.Add([]byte(`[[[[[[]]]]]]`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if _, err := Parse(data); err == nil && !json.Valid(data) {
+			t.Errorf("%q is not JSON", data)
+		}
+	})
+}
