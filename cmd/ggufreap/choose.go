@@ -111,7 +111,7 @@ func (s *source) claim(plan *reap.Plan) {
 
 // readChoice settles the keep count and the criterion.
 func readChoice(c *cli.Context, e *reap.Experts) (keep int, criterion string, err error) {
-	keep, criterion = c.Int("keep"), reap.RouterNorm
+	keep, criterion = c.Int("keep"), reap.RouterMass
 	if name := c.String("preset"); name != "" {
 		if c.IsSet("keep") {
 			return 0, "", usagef("--preset and --keep both say how many experts to keep, give one of them")
@@ -135,16 +135,20 @@ func readChoice(c *cli.Context, e *reap.Experts) (keep int, criterion string, er
 
 // score computes the scores of a criterion.
 func (con *console) score(ctx context.Context, s *source, criterion string, seed uint64) (*reap.Scores, error) {
+	compute := reap.RouterMassScores
 	switch criterion {
+	case reap.RouterMass:
 	case reap.RouterNorm:
-		p := con.startProgress("score", routerBytes(s.experts))
-		scores, err := reap.RouterNormScores(ctx, s.Model, s.experts, p.add)
-		p.finish(0)
-		return scores, err
+		compute = reap.RouterNormScores
 	case reap.SeededRandom:
 		return reap.RandomScores(s.experts, seed), nil
+	default:
+		return nil, usagef("--criterion is %q, want %s, %s or %s", criterion, reap.RouterMass, reap.RouterNorm, reap.SeededRandom)
 	}
-	return nil, usagef("--criterion is %q, want %s or %s", criterion, reap.RouterNorm, reap.SeededRandom)
+	p := con.startProgress("score", routerBytes(s.experts))
+	scores, err := compute(ctx, s.Model, s.experts, p.add)
+	p.finish(0)
+	return scores, err
 }
 
 func routerBytes(e *reap.Experts) int64 {

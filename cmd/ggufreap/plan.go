@@ -1,8 +1,6 @@
 package main
 
 import (
-	"path/filepath"
-
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/gguf"
@@ -100,19 +98,18 @@ func (con *console) describePlan(s *source, plan *reap.Plan, contents gguf.Conte
 
 // criterionText says what kind of evidence a criterion is.
 func criterionText(c reap.Criterion) string {
-	switch c.Name {
-	case reap.RouterNorm:
-		return c.Name + ": a proxy from the weights alone, not measured"
-	case reap.SeededRandom:
-		return c.Name + ": a baseline, seed " + c.Parameters["seed"]
-	case reap.Given:
+	if c.Name == reap.Given {
 		text := "given: lists of another tool"
 		if len(c.Inputs) > 0 {
-			text += ", " + safe(filepath.Base(c.Inputs[0].File))
+			text += ", " + safe(c.Inputs[0].File)
 		}
 		return text
 	}
-	return safe(c.Name)
+	info, known := reap.FindCriterion(c.Name)
+	if !known {
+		return safe(c.Name)
+	}
+	return c.Name + ": " + info.Honesty()
 }
 
 func contentBytes(c gguf.Contents) int64 {
