@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/urfave/cli/v2"
@@ -54,30 +55,25 @@ func inspectCommand(con *console) *cli.Command {
 			&cli.BoolFlag{Name: "json"},
 			typeFlag(),
 		},
-		Action: func(c *cli.Context) error {
-			if c.IsSet("key") && (c.Bool("tensors") || c.IsSet("keep")) {
-				return usagef("--key prints one value and nothing else: leave out the other flags")
-			}
-			m, err := openArtifact(c)
-			if err != nil {
-				return err
-			}
-			defer m.Close()
-			if c.IsSet("key") {
-				err = con.showKey(m, c.String("key"), c.Bool("json"))
-			} else {
-				err = con.showModel(c, m)
-			}
-			if err != nil {
-				return err
-			}
-			return unsound(m)
-		},
+		Action: func(c *cli.Context) error { return inspectAction(con, c) },
 	}
 }
 
-// showModel prints the screen, the list of tensors or the document.
-func (con *console) showModel(c *cli.Context, m *gguf.Model) error {
+func inspectAction(con *console, c *cli.Context) error {
+	if c.IsSet("key") && (c.Bool("tensors") || c.IsSet("keep")) {
+		return usagef("--key prints one value and nothing else: leave out the other flags")
+	}
+	m, err := openArtifact(c)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	if c.IsSet("key") {
+		if err := con.showKey(m, c.String("key"), c.Bool("json")); err != nil {
+			return err
+		}
+		return unsound(m)
+	}
 	in, err := inspect(m, c.IntSlice("keep"))
 	if err != nil {
 		return err
@@ -87,34 +83,59 @@ func (con *console) showModel(c *cli.Context, m *gguf.Model) error {
 		if c.Bool("tensors") {
 			in.Tensors = tensorDocuments(m)
 		}
-		return con.json(*in)
+		if err := con.json(*in); err != nil {
+			return err
+		}
 	case c.Bool("tensors"):
 		con.listTensors(m)
+		con.warnOf(m)
 	default:
 		con.showInspection(in)
+		if m.Err() != nil {
+			return errListed
+		}
 	}
-	return nil
+	return unsound(m)
+}
+
+// errListed stands for the errors that the screen has shown.
+var errListed = errors.New("errors were found, see the list of problems: numbers may be wrong")
+
+// warnOf prints a few of the warnings about a model, where no screen lists them.
+func (con *console) warnOf(m *gguf.Model) {
+	warnings := 0
+	for _, p := range m.Problems {
+		if p.Severity != gguf.Warning {
+			continue
+		}
+		if warnings++; warnings <= screenProblems {
+			con.warnf("%v", p)
+		}
+	}
+	if more := warnings - screenProblems; more > 0 {
+		con.warnf("and %s more", grouped(more))
+	}
 }
 
 // unsound is the error of a model with problems that make numbers wrong.
 func unsound(m *gguf.Model) error {
 	var first gguf.Problem
-	errors := 0
+	found := 0
 	for _, p := range m.Problems {
 		if p.Severity != gguf.Error {
 			continue
 		}
-		if errors++; errors == 1 {
+		if found++; found == 1 {
 			first = p
 		}
 	}
-	switch errors {
+	switch found {
 	case 0:
 		return nil
 	case 1:
 		return fmt.Errorf("%v", first)
 	}
-	return fmt.Errorf("%v (and %s)", first, count(errors-1, "more error"))
+	return fmt.Errorf("%v (and %s)", first, count(found-1, "more error"))
 }
 
 // A keyDocument is what "inspect --json --key" prints.

@@ -110,7 +110,7 @@ func (in *inspection) addSizes(e *reap.Experts, keep []int) error {
 	}
 	for _, n := range keep {
 		if err := e.CheckKeep(n); err != nil {
-			return usagef("--keep %w", err)
+			return usagef("--keep: %w", err)
 		}
 		saved := slab * int64(e.Count-n)
 		x.Keep = append(x.Keep, keepInfo{n, in.TensorBytes - saved, saved, presetOf(e, n)})

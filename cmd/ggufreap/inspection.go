@@ -54,6 +54,7 @@ type shardInfo struct {
 type typeInfo struct {
 	Type       string `json:"type"`
 	ID         uint32 `json:"id"`
+	Known      bool   `json:"known"` // the block size; if not, bytes are spans with their padding
 	Tensors    int    `json:"tensors"`
 	Parameters uint64 `json:"parameters"`
 	Bytes      int64  `json:"bytes"`
@@ -155,12 +156,14 @@ func typeMix(m *gguf.Model) []typeInfo {
 	for _, t := range m.Tensors() {
 		s := sums[t.Type]
 		if s == nil {
-			s = &typeInfo{Type: t.Type.String(), ID: uint32(t.Type)}
+			s = &typeInfo{Type: t.Type.String(), ID: uint32(t.Type), Known: true}
 			sums[t.Type] = s
 		}
 		s.Tensors++
 		s.Parameters = addCount(s.Parameters, t.Elements())
 		s.Bytes += t.Size
+		_, known := t.Type.Info()
+		s.Known = s.Known && (known || !t.Opaque)
 	}
 	var list []typeInfo
 	for _, s := range sums {

@@ -184,11 +184,16 @@ func (con *console) showKeep(in *inspection) {
 	}
 	con.printf("\n")
 	cols := []column{{"keep", true}, {"tensor bytes left", true}, {"", false}, {"saved", true}, {"preset", false}}
+	keep := in.Experts.Keep
+	if !slices.ContainsFunc(keep, func(k keepInfo) bool { return k.Preset != "" }) {
+		cols = cols[:len(cols)-1]
+	}
 	con.table("", cols, func(yield func([]string) bool) {
-		for _, k := range in.Experts.Keep {
+		for _, k := range keep {
 			saved := 100 * float64(k.SavedBytes) / float64(max(in.TensorBytes, 1))
 			kept := fmt.Sprintf("%s of %s", grouped(k.Keep), grouped(in.Experts.Count))
-			if !yield([]string{kept, grouped(k.TensorBytes), roundedSize(k.TensorBytes), fmt.Sprintf("%.1f %%", saved), k.Preset}) {
+			row := []string{kept, grouped(k.TensorBytes), roundedSize(k.TensorBytes), fmt.Sprintf("%.1f %%", saved), k.Preset}
+			if !yield(row[:len(cols)]) {
 				return
 			}
 		}
@@ -226,7 +231,7 @@ func (con *console) showProblems(in *inspection) {
 		con.field("problems", "none found")
 		return
 	}
-	con.field("problems", "%s, %s", count(errors, "error"), count(warnings, "warning"))
+	con.field("problems", "%s", problemCounts(errors, warnings))
 	list := slices.Clone(in.Problems)
 	slices.SortStableFunc(list, func(a, b problem) int { return severityRank(a) - severityRank(b) })
 	for _, p := range list[:min(len(list), screenProblems)] {
@@ -239,6 +244,30 @@ func (con *console) showProblems(in *inspection) {
 	if more := len(list) - screenProblems; more > 0 {
 		con.field("", "and %s more; --json shows all", grouped(more))
 	}
+	if id, unknown := in.unknownType(); unknown {
+		con.field("hint", "who knows the block size can teach it: --type %d=BYTES/ELEMENTS", id)
+	}
+}
+
+// unknownType returns the id of a type whose block size is not known.
+func (in *inspection) unknownType() (uint32, bool) {
+	for _, t := range in.Types {
+		if !t.Known {
+			return t.ID, true
+		}
+	}
+	return 0, false
+}
+
+// problemCounts writes the counts that are not 0.
+func problemCounts(errors, warnings int) string {
+	switch {
+	case warnings == 0:
+		return count(errors, "error")
+	case errors == 0:
+		return count(warnings, "warning")
+	}
+	return count(errors, "error") + ", " + count(warnings, "warning")
 }
 
 func severityRank(p problem) int {

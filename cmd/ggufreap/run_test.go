@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -12,9 +13,20 @@ import (
 	"testing"
 
 	"github.com/urfave/cli/v2"
+
+	"ggufreap/gguf"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
+
+// goldenDir holds the golden files, whatever the working folder of a test is.
+var goldenDir = func() string {
+	dir, err := filepath.Abs(filepath.Join("testdata", "golden"))
+	if err != nil {
+		panic(err)
+	}
+	return dir
+}()
 
 // A result is what one run of the program left.
 type result struct {
@@ -25,13 +37,8 @@ type result struct {
 // ggufreap runs the program with arguments and no terminal.
 func ggufreap(t *testing.T, args ...string) result {
 	t.Helper()
-	return ggufreapContext(t, context.Background(), args...)
-}
-
-func ggufreapContext(t *testing.T, ctx context.Context, args ...string) result {
-	t.Helper()
 	var stdout, stderr bytes.Buffer
-	code := run(ctx, append([]string{"ggufreap"}, args...), strings.NewReader(""), &stdout, &stderr)
+	code := run(context.Background(), append([]string{"ggufreap"}, args...), strings.NewReader(""), &stdout, &stderr)
 	return result{stdout.String(), stderr.String(), code}
 }
 
@@ -159,5 +166,29 @@ func TestSeparatorKeepsNamesThatLookLikeFlags(t *testing.T) {
 	}
 	if want := []string{"--odd.gguf", "b"}; !slices.Equal(got, want) {
 		t.Errorf("arguments %q, want %q", got, want)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, smallMoE(), gguf.Split{})
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var stdout, stderr bytes.Buffer
+	code := run(ctx, []string{"ggufreap", "plan", "--keep", "4", "small.gguf"}, nil, &stdout, &stderr)
+	if code != exitFailed || stderr.String() != "ggufreap: error: interrupted\n" || stdout.Len() > 0 {
+		t.Errorf("exit %d, stderr %q, stdout %q", code, stderr.String(), stdout.String())
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	var stderr bytes.Buffer
+	code := run(context.Background(), []string{"ggufreap", "version"}, nil, fullDisk{}, &stderr)
+	if code != exitFailed || stderr.String() != "ggufreap: error: no space left on device\n" {
+		t.Errorf("exit %d, stderr %q", code, stderr.String())
 	}
 }

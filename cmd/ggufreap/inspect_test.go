@@ -1,0 +1,400 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
+)
+
+// write writes a model into the working folder.
+func write(t *testing.T, s gguftest.Spec, split gguf.Split) []string {
+	t.Helper()
+	paths, err := s.Write(".", split)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+// writeBytes writes the model as one file, edited.
+func writeBytes(t *testing.T, s gguftest.Spec, edit func(file []byte) []byte) {
+	t.Helper()
+	file, err := s.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, s.Name+".gguf", edit(file))
+}
+
+func writeFile(t *testing.T, name string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// smallMoE is a model with 8 routed experts in two of three layers.
+func smallMoE() gguftest.Spec {
+	return gguftest.K3(gguftest.K3Options{Name: "small", Layers: 3, Experts: 8, Used: 2, Hidden: 32, Latent: 32, Width: 32})
+}
+
+// bare is a model with a few tensors of a made-up architecture.
+func bare(tensors ...gguftest.Tensor) gguftest.Spec {
+	md := gguf.NewMetadata()
+	md.Set("general.architecture", gguf.TextValue("made-up"))
+	return gguftest.Spec{Name: "bare", Seed: 1, Metadata: md, Tensors: tensors}
+}
+
+func vector(name string, n uint64) gguftest.Tensor {
+	return gguftest.Tensor{Name: name, Type: gguf.F32, Shape: []uint64{n}, Fill: gguftest.Fill{Spread: 1}}
+}
+
+// hostile is a model whose names and values act on terminals and readers.
+func hostile() gguftest.Spec {
+	s := bare(vector("blk.0.\x1b]52;c;aGk=\x07attn_q.weight", 8), vector("a\nb\u202egnp.weight", 8), vector("\xff\xfe", 8))
+	s.Name = "hostile"
+	set := func(key, value string) { s.Metadata.Set(key, gguf.TextValue(value)) }
+	set("general.name", "name \x1b[2J\r\n\x00 end")
+	set("general.license", "\u202emit\u200b")
+	set("general.author", "\x80\xff")
+	set("tokenizer.ggml.model", "\x1b[31m")
+	set("general.source.\x1b[2J", "x\ty")
+	set("key \xff", "value")
+	set("base64:key", "value")
+	set("template", "line one\n\tline two \x1b[0m\n")
+	s.Metadata.Set("list", gguf.TextsValue("\x1b", "\xff", "a\nb", "fine"))
+	s.Metadata.Set("deep", gguf.ArrayValue(gguf.Array, gguf.TextsValue("\x1b"), gguf.Int32sValue(1, -1)))
+	return s
+}
+
+// repeatedKey is a file in which a key stands twice.
+func repeatedKey(t *testing.T) {
+	s := bare(vector("a", 8))
+	s.Metadata.Set("x.count", gguf.Uint32Value(8))
+	s.Metadata.Set("x.other", gguf.Uint32Value(4))
+	writeBytes(t, s, func(file []byte) []byte { return bytes.Replace(file, []byte("x.other"), []byte("x.count"), 1) })
+}
+
+func TestInspect(t *testing.T) {
+	k3 := func(t *testing.T) { write(t, gguftest.K3(gguftest.K3Options{}), gguf.Split{Shards: gguftest.K3Shards}) }
+	small := func(t *testing.T) { write(t, smallMoE(), gguf.Split{Shards: 3}) }
+	partial := func(t *testing.T) {
+		small(t)
+		if err := os.Remove("small-00002-of-00003.gguf"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unknown := func(t *testing.T) {
+		s := bare(vector("a", 8), gguftest.Tensor{Name: "b", Type: 64, Shape: []uint64{256, 2}, Data: make([]byte, 92)}, vector("c", 3))
+		write(t, s, gguf.Split{})
+	}
+	manyProblems := func(t *testing.T) {
+		s := bare()
+		for i := range 30 {
+			s.Tensors = append(s.Tensors, vector(fmt.Sprintf("%s-%d", strings.Repeat("n", 64), i), 8))
+		}
+		writeBytes(t, s, func(file []byte) []byte { return append(file, make([]byte, 4096)...) })
+	}
+	grouped := func(t *testing.T) {
+		s := smallMoE()
+		s.Metadata.Set("kimi-k3.expert_group_count", gguf.Uint32Value(2))
+		s.Metadata.Set("kimi-k3.expert_group_used_count", gguf.Uint32Value(1))
+		write(t, s, gguf.Split{})
+	}
+	text := func(name, content string) func(t *testing.T) {
+		return func(t *testing.T) { writeFile(t, name, []byte(content)) }
+	}
+	for _, tc := range []struct {
+		name string
+		make func(t *testing.T)
+		args []string
+	}{
+		{"k3", k3, []string{"K3-00004-of-00009.gguf"}},
+		{"k3-folder-keep", k3, []string{"--keep", "600", "--keep", "16", "."}},
+		{"keep-too-few", k3, []string{"--keep", "15", "."}},
+		{"keep-groups", grouped, []string{"--keep", "5", "small.gguf"}},
+		{"groups", grouped, []string{"small.gguf"}},
+		{"small-tensors", small, []string{"--tensors", "."}},
+		{"small-json", small, []string{"--json", "."}},
+		{"small-json-tensors", small, []string{"--json", "--tensors", "."}},
+		{"small-key", small, []string{"--key", "tokenizer.ggml.merges", "."}},
+		{"small-key-number", small, []string{"--key", "kimi-k3.expert_count", "."}},
+		{"small-key-json", small, []string{"--json", "--key", "tokenizer.ggml.merges", "."}},
+		{"key-missing", small, []string{"--key", "expert_count", "."}},
+		{"key-misspelt", small, []string{"--key", "general.architectur", "."}},
+		{"key-with-tensors", small, []string{"--key", "general.name", "--tensors", "."}},
+		{"files-any-order", small, []string{"small-00003-of-00003.gguf", "small-00001-of-00003.gguf", "small-00002-of-00003.gguf"}},
+		{"incomplete", partial, []string{"small-00001-of-00003.gguf"}},
+		{"incomplete-json", partial, []string{"--json", "small-00001-of-00003.gguf"}},
+		{"incomplete-keep", partial, []string{"--keep", "4", "small-00001-of-00003.gguf"}},
+		{"dense", func(t *testing.T) { write(t, bare(vector("a", 8)), gguf.Split{}) }, []string{"bare.gguf"}},
+		{"dense-keep", func(t *testing.T) { write(t, bare(vector("a", 8)), gguf.Split{}) }, []string{"--keep", "4", "bare.gguf"}},
+		{"no-tensors", func(t *testing.T) { write(t, bare(), gguf.Split{}) }, []string{"bare.gguf"}},
+		{"unknown-type", unknown, []string{"bare.gguf"}},
+		{"unknown-type-tensors", unknown, []string{"--tensors", "bare.gguf"}},
+		{"unknown-type-taught", unknown, []string{"--type", "64=46/256", "bare.gguf"}},
+		{"type-malformed", unknown, []string{"--type", "64=46", "bare.gguf"}},
+		{"hostile", func(t *testing.T) { write(t, hostile(), gguf.Split{}) }, []string{"hostile.gguf"}},
+		{"hostile-tensors", func(t *testing.T) { write(t, hostile(), gguf.Split{}) }, []string{"--tensors", "hostile.gguf"}},
+		{"hostile-json", func(t *testing.T) { write(t, hostile(), gguf.Split{}) }, []string{"--json", "--tensors", "hostile.gguf"}},
+		{"hostile-key", func(t *testing.T) { write(t, hostile(), gguf.Split{}) }, []string{"--key", "template", "hostile.gguf"}},
+		{"hostile-key-list", func(t *testing.T) { write(t, hostile(), gguf.Split{}) }, []string{"--key", "list", "hostile.gguf"}},
+		{"hostile-key-nested", func(t *testing.T) { write(t, hostile(), gguf.Split{}) }, []string{"--key", "deep", "hostile.gguf"}},
+		{"repeated-key-json", repeatedKey, []string{"--json", "bare.gguf"}},
+		{"many-problems", manyProblems, []string{"bare.gguf"}},
+		{"many-problems-tensors", manyProblems, []string{"--tensors", "bare.gguf"}},
+		{"truncated", func(t *testing.T) {
+			writeBytes(t, smallMoE(), func(file []byte) []byte { return file[:len(file)-1000] })
+		}, []string{"small.gguf"}},
+		{"cut-in-header", func(t *testing.T) {
+			writeBytes(t, smallMoE(), func(file []byte) []byte { return file[:1000] })
+		}, []string{"small.gguf"}},
+		{"not-there", func(*testing.T) {}, []string{"m.gguf"}},
+		{"empty-folder", func(*testing.T) {}, []string{"."}},
+		{"html", text("m.gguf", "<!DOCTYPE html><title>404</title>"), []string{"m.gguf"}},
+		{"lfs-pointer", text("m.gguf", "version https://git-lfs.github.com/spec/v1\noid sha256:00ff\nsize 1234\n"), []string{"m.gguf"}},
+		{"not-prunable", func(t *testing.T) {
+			s := smallMoE()
+			s.Tensors = slices.DeleteFunc(s.Tensors, func(x gguftest.Tensor) bool { return x.Name == "blk.1.exp_probs_b.bias" })
+			write(t, s, gguf.Split{})
+		}, []string{"small.gguf"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			tc.make(t)
+			args := append([]string{"inspect"}, tc.args...)
+			r := ggufreap(t, args...)
+			golden(t, "inspect/"+tc.name+".txt", transcript(r, args...))
+		})
+	}
+}
+
+// TestInspectRealSize holds the figures of the published model, and of its 568 experts,
+// against their exact sizes.
+func TestInspectRealSize(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if _, err := gguftest.K3Real(1536, gguf.IQ1_S).WriteSparse(".", gguf.Split{Shards: 9}); err != nil {
+		t.Fatal(err)
+	}
+	r := ggufreap(t, "inspect", "--json", "--keep", "568", ".")
+	var doc struct {
+		TensorBytes int64 `json:"tensor_bytes"`
+		TensorCount int   `json:"tensor_count"`
+		Layers      struct{ Dense, MoE int }
+		Experts     struct {
+			Keep []struct {
+				TensorBytes int64 `json:"tensor_bytes"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &doc); err != nil || r.code != exitOK {
+		t.Fatal(err, r.code, r.stderr)
+	}
+	if doc.TensorBytes != 330_160_710_016 || doc.TensorCount != 2573 || doc.Layers.Dense != 1 || doc.Layers.MoE != 92 {
+		t.Errorf("got %+v", doc)
+	}
+	if len(doc.Experts.Keep) != 1 || doc.Experts.Keep[0].TensorBytes != 231_959_677_440 {
+		t.Errorf("keeping 568 leaves %+v, want 231959677440 bytes", doc.Experts.Keep)
+	}
+}
+
+// TestInspectPrintsNothingThatActs looks for anything that a terminal would not show.
+func TestInspectPrintsNothingThatActs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, hostile(), gguf.Split{})
+	writeFile(t, "\x1b[2J\u202e.gguf", []byte("not a model"))
+	for _, args := range [][]string{
+		{"hostile.gguf"}, {"--tensors", "hostile.gguf"}, {"--json", "--tensors", "hostile.gguf"},
+		{"--key", "list", "hostile.gguf"}, {"--key", "deep", "hostile.gguf"}, {"--json", "--key", "list", "hostile.gguf"},
+		{"--key", "\x1b[2J", "hostile.gguf"}, {"\x1b[2J\u202e.gguf"}, {"\x1b.gguf"}, {"."}, {"--\x1b"},
+	} {
+		r := ggufreap(t, append([]string{"inspect"}, args...)...)
+		for _, out := range []string{r.stdout, r.stderr} {
+			if i := unsafeAt(out, "\n"); i >= 0 {
+				t.Errorf("%q prints %q", args, out[max(i-20, 0):i+1])
+			}
+		}
+	}
+}
+
+// TestInspectJSONIsLossless encodes the values of a document again, by nothing but their
+// stated types, and wants the bytes that are in the file.
+func TestInspectJSONIsLossless(t *testing.T) {
+	for _, s := range []gguftest.Spec{smallMoE(), hostile()} {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			path := write(t, s, gguf.Split{})[0]
+			r := ggufreap(t, "inspect", "--json", path)
+			var doc struct {
+				Metadata map[string]struct {
+					Type   string
+					Length int
+					Value  any
+				}
+			}
+			d := json.NewDecoder(strings.NewReader(r.stdout))
+			d.UseNumber()
+			if err := d.Decode(&doc); err != nil {
+				t.Fatal(err)
+			}
+			if len(doc.Metadata) != s.Metadata.Len() {
+				t.Errorf("%d keys, want %d", len(doc.Metadata), s.Metadata.Len())
+			}
+			for name, v := range doc.Metadata {
+				key := keyOf(t, name)
+				stored, ok := s.Metadata.Get(key)
+				if !ok {
+					t.Errorf("key %q is not in the file", key)
+					continue
+				}
+				if v.Value == nil {
+					if int64(v.Length) != stored.Len() || stored.Len() <= longItems {
+						t.Errorf("key %q: no value, length %d of %d", key, v.Length, stored.Len())
+					}
+					continue
+				}
+				want, err := stored.Raw()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if stored.Elem() == gguf.Array {
+					continue // the type of inner lists is not part of the document
+				}
+				if got := encode(t, v.Type, v.Value); !bytes.Equal(got, want) {
+					t.Errorf("key %q: %s %v encodes as %x, the file has %x", key, v.Type, v.Value, got, want)
+				}
+			}
+		})
+	}
+}
+
+func keyOf(t *testing.T, name string) string {
+	t.Helper()
+	if encoded, ok := strings.CutPrefix(name, "base64:"); ok {
+		raw, err := base64.StdEncoding.DecodeString(encoded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	return name
+}
+
+// encode writes a value of a document as GGUF does.
+func encode(t *testing.T, typ string, v any) []byte {
+	t.Helper()
+	if elem, ok := strings.CutSuffix(typ, "[]"); ok {
+		ids := map[string]uint32{"u8": 0, "i8": 1, "u16": 2, "i16": 3, "u32": 4, "i32": 5, "f32": 6, "bool": 7, "str": 8, "u64": 10, "i64": 11, "f64": 12}
+		list := v.([]any)
+		raw := binary.LittleEndian.AppendUint32(nil, ids[elem])
+		raw = binary.LittleEndian.AppendUint64(raw, uint64(len(list)))
+		for _, e := range list {
+			raw = append(raw, encode(t, elem, e)...)
+		}
+		return raw
+	}
+	switch typ {
+	case "bool":
+		if v.(bool) {
+			return []byte{1}
+		}
+		return []byte{0}
+	case "str":
+		s, ok := v.(string)
+		if !ok {
+			raw, err := base64.StdEncoding.DecodeString(v.(map[string]any)["base64"].(string))
+			if err != nil || utf8.Valid(raw) {
+				t.Fatalf("base64 of %q: %v", raw, err)
+			}
+			s = string(raw)
+		}
+		return append(binary.LittleEndian.AppendUint64(nil, uint64(len(s))), s...)
+	}
+	return encodeNumber(t, typ, fmt.Sprint(v))
+}
+
+func encodeNumber(t *testing.T, typ, s string) []byte {
+	t.Helper()
+	size, err := strconv.Atoi(typ[1:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bits uint64
+	switch typ[0] {
+	case 'u':
+		bits, err = strconv.ParseUint(s, 10, size)
+	case 'i':
+		var i int64
+		i, err = strconv.ParseInt(s, 10, size)
+		bits = uint64(i)
+	case 'f':
+		var f float64
+		f, err = strconv.ParseFloat(s, size)
+		bits = math.Float64bits(f)
+		if size == 32 {
+			bits = uint64(math.Float32bits(float32(f)))
+		}
+		if math.IsNaN(f) {
+			bits = 0x7fc00001 // a document does not tell NaNs apart; this is the fixture's
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return binary.LittleEndian.AppendUint64(nil, bits)[:size/8]
+}
+
+// TestInspectLongLists wants a line for each token, and the same from the document.
+func TestInspectLongLists(t *testing.T) {
+	t.Chdir(t.TempDir())
+	tokens := make([]string, 5000)
+	for i := range tokens {
+		tokens[i] = fmt.Sprintf("token %d", i)
+	}
+	s := bare()
+	s.Metadata.Set("tokenizer.ggml.tokens", gguf.TextsValue(tokens...))
+	write(t, s, gguf.Split{})
+	r := ggufreap(t, "inspect", "--key", "tokenizer.ggml.tokens", "bare.gguf")
+	if got := strings.Split(strings.TrimSuffix(r.stdout, "\n"), "\n"); !slices.Equal(got, tokens) {
+		t.Errorf("%d lines, want %d", len(got), len(tokens))
+	}
+	var doc struct {
+		Length int
+		Value  []string
+	}
+	r = ggufreap(t, "inspect", "--json", "--key", "tokenizer.ggml.tokens", "bare.gguf")
+	if err := json.Unmarshal([]byte(r.stdout), &doc); err != nil || doc.Length != len(tokens) || !slices.Equal(doc.Value, tokens) {
+		t.Errorf("%v, length %d, %d items", err, doc.Length, len(doc.Value))
+	}
+}
+
+// TestInspectLeavesTheSourceAlone looks at the folder before and after.
+func TestInspectLeavesTheSourceAlone(t *testing.T) {
+	t.Chdir(t.TempDir())
+	path := write(t, smallMoE(), gguf.Split{})[0]
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ggufreap(t, "inspect", "--json", "--tensors", path)
+	after, err := os.ReadFile(path)
+	if err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the file changed (%v)", err)
+	}
+	if names, _ := filepath.Glob("*"); len(names) != 1 {
+		t.Errorf("the folder holds %q", names)
+	}
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSafe(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain ▁ 模型 é":           "plain ▁ 模型 é",
+		"\x1b[31m":               `\x1b[31m`,
+		"a\nb\tc\rd\x00":         `a\nb\tc\rd\x00`,
+		"\xff\xfe":               `\xff\xfe`,
+		"\u202eevil\u200b\u2066": `\u202eevil\u200b\u2066`,
+		"\u009b31m":              `\u009b31m`,
+		"\U000e0041":             `\U000e0041`,
+		"\ufffd":                 "\ufffd",
+		"":                       "",
+	} {
+		if got := safe(in); got != want {
+			t.Errorf("safe(%q) = %q, want %q", in, got, want)
+		}
+	}
+	if got, want := safeLines("a\n\tb\x1b"), "a\n\tb\\x1b"; got != want {
+		t.Errorf("safeLines: %q, want %q", got, want)
+	}
+}
+
+func TestGrouped(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234567: "-1,234,567", 330160710016: "330,160,710,016"} {
+		if got := grouped(n); got != want {
+			t.Errorf("grouped(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestWrap(t *testing.T) {
+	for _, tc := range []struct {
+		text  string
+		width int
+		want  []string
+	}{
+		{"one two three", 0, []string{"one two three"}},
+		{"one two three", 7, []string{"one two", "three"}},
+		{"one two three", 13, []string{"one two three"}},
+		{"averyverylongword x", 5, []string{"averyverylongword", "x"}},
+		{"模型 模型", 5, []string{"模型", "模型"}},
+	} {
+		if got := wrap(tc.text, tc.width); !slices.Equal(got, tc.want) {
+			t.Errorf("wrap(%q, %d) = %q, want %q", tc.text, tc.width, got, tc.want)
+		}
+	}
+}
+
+func TestTableAlignsWideRunes(t *testing.T) {
+	var out bytes.Buffer
+	con := newConsole(nil, &out, nil)
+	rows := [][]string{{"模型", "7", "x"}, {"ab", "1,234", ""}}
+	con.table("", []column{{"name", false}, {"n", true}, {"end", false}}, slices.Values(rows))
+	con.out.Flush()
+	if want := "name      n  end\n模型      7  x\nab    1,234\n"; out.String() != want {
+		t.Errorf("got:\n%swant:\n%s", out.String(), want)
+	}
+}
+
+func TestColorOnlyWhenAllowed(t *testing.T) {
+	var out bytes.Buffer
+	con := newConsole(nil, &out, &out)
+	if con.color || con.errColor || con.width != 0 {
+		t.Errorf("a buffer counts as a terminal: %+v", con)
+	}
+	if got := paint(true, red, "x"); got != "\x1b[31mx\x1b[0m" {
+		t.Errorf("paint: %q", got)
+	}
+	if got := paint(false, red, "x"); got != "x" {
+		t.Errorf("paint without color: %q", got)
+	}
+}
+
+func TestErrorsAreBounded(t *testing.T) {
+	var out bytes.Buffer
+	con := newConsole(nil, &out, &out)
+	con.fail(withHint(usagef("%s", strings.TrimSuffix(strings.Repeat("fault\n", 100), "\n")), "one\ntwo"))
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	if n := len(lines); n != maxErrorLines+3 || lines[maxErrorLines] != "ggufreap: error: and 60 lines more" || lines[n-1] != "ggufreap: hint: two" {
+		t.Errorf("%d lines, the last are %q", n, lines[max(0, n-3):])
+	}
+}
+
+func TestShellQuote(t *testing.T) {
+	got := commandLine([]string{"ggufreap", "--key=a.b", "my model.gguf", "it's", "", "$HOME", "模"})
+	if want := `ggufreap --key=a.b 'my model.gguf' 'it'\''s' '' '$HOME' '模'`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestPlainProgress(t *testing.T) {
+	var out bytes.Buffer
+	con := newConsole(nil, nil, &out)
+	con.progress = progressPlain
+	p := con.startProgress("pin", 10_000_000_000)
+	clock := p.started
+	p.now = func() time.Time { return clock }
+	for range 4 {
+		clock = clock.Add(3 * time.Second)
+		p.add(1_500_000_000)
+	}
+	clock = clock.Add(time.Second)
+	p.finish(2_000_000)
+	want := `ggufreap: pin: 3.00 GB of 10.00 GB, 30 %, 500.00 MB/s, 14s left
+ggufreap: pin: 6.00 GB of 10.00 GB, 60 %, 500.00 MB/s, 8s left
+ggufreap: pin: read 6.00 GB, wrote 2.00 MB in 13.0 s, 461.54 MB/s
+`
+	if out.String() != want {
+		t.Errorf("got:\n%swant:\n%s", out.String(), want)
+	}
+}
+
+func TestProgressIsSilentInAPipe(t *testing.T) {
+	for _, quiet := range []bool{false, true} {
+		var out bytes.Buffer
+		con := newConsole(nil, nil, &out)
+		con.quiet = quiet
+		if quiet {
+			con.progress = progressPlain
+		}
+		p := con.startProgress("pin", 100)
+		p.add(100)
+		p.finish(0)
+		if out.Len() > 0 {
+			t.Errorf("quiet %v: printed %q", quiet, out.String())
+		}
+	}
+}
+
+func TestProgressBar(t *testing.T) {
+	var out bytes.Buffer
+	con := newConsole(nil, nil, &out)
+	con.progress = progressBar
+	p := con.startProgress("pin", 100)
+	p.add(50)
+	p.add(50)
+	p.finish(0)
+	if got := out.String(); !strings.Contains(got, "pin") || !strings.Contains(got, "50%") || !strings.HasSuffix(got, "/s\n") {
+		t.Errorf("printed %q", got)
+	}
+}
