@@ -36,9 +36,11 @@ type inspection struct {
 	ContextLength  *uint64      `json:"context_length"`
 	Tokenizer      *tokenizer   `json:"tokenizer"`
 	License        *text        `json:"license"`
-	Metadata       metadata     `json:"metadata"`
+	Metadata       members      `json:"metadata"`
 	Tensors        elements     `json:"tensors,omitempty"`
 	Problems       []problem    `json:"problems"`
+
+	pairs []pair // the metadata as it is
 }
 
 // A shardInfo is a file of the artifact.
@@ -104,8 +106,9 @@ func inspect(m *gguf.Model, keep []int) (*inspection, error) {
 		in.Problems = append(in.Problems, problem{p.Severity.String(), p.Where, p.What})
 	}
 	for key, v := range md.All() {
-		in.Metadata = append(in.Metadata, pair{key, v})
+		in.pairs = append(in.pairs, pair{key, v})
 	}
+	in.Metadata = metadataDocument(in.pairs)
 	if n, ok := md.ArchUint("context_length"); ok {
 		in.ContextLength = &n
 	}
@@ -198,7 +201,7 @@ var provenanceKeys = []string{
 // provenance returns the pairs that say where the model comes from.
 func (in *inspection) provenance() []pair {
 	var list []pair
-	for _, p := range in.Metadata {
+	for _, p := range in.pairs {
 		begins := func(prefix string) bool { return strings.HasPrefix(p.key, prefix) }
 		if slices.Contains(provenanceKeys, p.key) || slices.ContainsFunc(provenancePrefixes, begins) {
 			list = append(list, p)

@@ -209,7 +209,7 @@ func (con *console) showProvenance(in *inspection) {
 	shown := pairs[:min(len(pairs), screenProvenance)]
 	con.table("", []column{{"provenance", false}, {"", false}}, pairRows(shown))
 	if more := len(pairs) - len(shown); more > 0 {
-		con.printf("and %s more; --json shows all\n", count(more, "key"))
+		con.printf("and %s more; --json lists them\n", count(more, "key"))
 	}
 }
 
@@ -242,7 +242,7 @@ func (con *console) showProblems(in *inspection) {
 		con.styledField(color, p.Severity, safe(p.Where)+": "+safe(p.What))
 	}
 	if more := len(list) - screenProblems; more > 0 {
-		con.field("", "and %s more; --json shows all", grouped(more))
+		con.field("", "and %s more; --json lists them", grouped(more))
 	}
 	if id, unknown := in.unknownType(); unknown {
 		con.field("hint", "who knows the block size can teach it: --type %d=BYTES/ELEMENTS", id)

@@ -21,15 +21,21 @@ import (
 //     counts are numbers, which a reader must take as 64-bit integers
 //   - numbers that JSON does not have are "NaN", "Infinity" and "-Infinity"
 
-// json writes a document: the fields of a struct, the elements of slices one by one
-// so that a long list is not held in memory as text.
+// elements yields the elements of a list that is not held in memory.
+type elements func(yield func(element any) error) error
+
+// members yields the members of an object that is not held in memory.
+type members func(yield func(name string, value any) error) error
+
+// json writes a document, the fields of a struct. Long lists are written element by
+// element, so that they are not held in memory as text.
 func (con *console) json(document any) error {
 	v := reflect.ValueOf(document)
 	separator := "{\n"
 	for i := range v.NumField() {
 		name, options, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
 		field := v.Field(i)
-		if name == "-" || options == "omitempty" && field.IsZero() {
+		if name == "" || name == "-" || options == "omitempty" && field.IsZero() {
 			continue
 		}
 		con.printf("%s  %q: ", separator, name)
@@ -42,14 +48,16 @@ func (con *console) json(document any) error {
 	return nil
 }
 
-// elements are the elements of a list that is not held in memory.
-type elements func(yield func(element any) error) error
-
 func (con *console) jsonField(v reflect.Value) error {
-	if list, ok := v.Interface().(elements); ok && list != nil {
-		return con.jsonElements(list)
+	switch field := v.Interface().(type) {
+	case elements:
+		return con.jsonElements(field)
+	case members:
+		return con.jsonMembers(field)
+	case json.Marshaler:
+		return con.jsonValue(field, "  ")
 	}
-	if _, custom := v.Interface().(json.Marshaler); custom || v.Kind() != reflect.Slice {
+	if v.Kind() != reflect.Slice {
 		return con.jsonValue(v.Interface(), "  ")
 	}
 	return con.jsonElements(func(yield func(any) error) error {
@@ -63,26 +71,50 @@ func (con *console) jsonField(v reflect.Value) error {
 }
 
 func (con *console) jsonElements(list elements) error {
-	con.printf("[")
-	separator, end := "\n    ", "]"
-	err := list(func(element any) error {
-		con.printf("%s", separator)
-		separator, end = ",\n    ", "\n  ]"
-		return con.jsonValue(element, "    ")
+	return con.jsonBracket("[", "]", func(next func()) error {
+		return list(func(element any) error {
+			next()
+			return con.jsonValue(element, "    ")
+		})
 	})
+}
+
+func (con *console) jsonMembers(list members) error {
+	return con.jsonBracket("{", "}", func(next func()) error {
+		return list(func(name string, value any) error {
+			next()
+			key, err := marshal(name)
+			if err != nil {
+				return err
+			}
+			con.printf("%s: ", escapeJSON(string(key)))
+			return con.jsonValue(value, "    ")
+		})
+	})
+}
+
+// jsonBracket writes what stands inside a bracket; next begins each part of it.
+func (con *console) jsonBracket(open, end string, inside func(next func()) error) error {
+	con.printf("%s", open)
+	separator := ""
+	err := inside(func() {
+		con.printf("%s\n    ", separator)
+		separator = ","
+	})
+	if separator != "" {
+		con.printf("\n  ")
+	}
 	con.printf("%s", end)
 	return err
 }
 
 func (con *console) jsonValue(v any, indent string) error {
-	var compact bytes.Buffer
-	e := json.NewEncoder(&compact)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	compact, err := marshal(v)
+	if err != nil {
 		return fmt.Errorf("writing JSON: %w", err)
 	}
 	var indented bytes.Buffer
-	if err := json.Indent(&indented, bytes.TrimSpace(compact.Bytes()), indent, "  "); err != nil {
+	if err := json.Indent(&indented, compact, indent, "  "); err != nil {
 		return fmt.Errorf("writing JSON: %w", err)
 	}
 	con.out.WriteString(escapeJSON(inlineNumbers(indented.String())))

@@ -19,15 +19,6 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// goldenDir holds the golden files, whatever the working folder of a test is.
-var goldenDir = func() string {
-	dir, err := filepath.Abs(filepath.Join("testdata", "golden"))
-	if err != nil {
-		panic(err)
-	}
-	return dir
-}()
-
 // A result is what one run of the program left.
 type result struct {
 	stdout, stderr string

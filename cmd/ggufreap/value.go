@@ -147,46 +147,29 @@ type pair struct {
 	gguf.Value
 }
 
-// metadata is the pairs of a file as an object, in file order.
-type metadata []pair
-
-// MarshalJSON writes {"KEY": {"type": ..., "value": ...}, ...}. A list or string that is
-// long has its length in place of the value. A key that is not UTF-8, or that begins
-// with "base64:", is written as "base64:" and its bytes in base64; a key that stands
-// twice has its later values under "repeats".
-func (m metadata) MarshalJSON() ([]byte, error) {
+// metadataDocument yields the pairs in file order, {"type": ..., "value": ...} by key.
+// A list or string that is long has its length in place of the value. A key that stands
+// twice has its later values under "repeats". See objectKey for keys that JSON lacks.
+func metadataDocument(pairs []pair) members {
 	repeats := map[string][]pairValue{}
-	first := map[string]int{}
-	for i, p := range m {
-		if _, again := first[p.key]; again {
+	var first []pair
+	seen := map[string]bool{}
+	for _, p := range pairs {
+		if seen[p.key] {
 			repeats[p.key] = append(repeats[p.key], pairValue{Value: p.Value})
-		} else {
-			first[p.key] = i
-		}
-	}
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, p := range m {
-		if first[p.key] != i {
 			continue
 		}
-		if b.Len() > 1 {
-			b.WriteByte(',')
-		}
-		key, err := marshal(objectKey(p.key))
-		if err != nil {
-			return nil, err
-		}
-		b.Write(key)
-		b.WriteByte(':')
-		item, err := marshal(pairValue{p.Value, repeats[p.key]})
-		if err != nil {
-			return nil, fmt.Errorf("key %q: %w", p.key, err)
-		}
-		b.Write(item)
+		seen[p.key] = true
+		first = append(first, p)
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	return func(yield func(string, any) error) error {
+		for _, p := range first {
+			if err := yield(objectKey(p.key), pairValue{p.Value, repeats[p.key]}); err != nil {
+				return fmt.Errorf("key %q: %w", p.key, err)
+			}
+		}
+		return nil
+	}
 }
 
 // pairValue is the value side of a pair.

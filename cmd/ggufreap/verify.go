@@ -131,7 +131,7 @@ func (con *console) printReport(r *manifest.Report) {
 	}
 	con.printf("\n")
 	for _, f := range r.Findings[:min(len(r.Findings), maxFindings)] {
-		con.field(paint(con.color, red, string(f.Kind)), "%s%s", findingPlace(f), safe(f.What))
+		con.styledField(red, string(f.Kind), findingPlace(f)+safe(f.What))
 	}
 	if more := len(r.Findings) - maxFindings; more > 0 {
 		con.field("", "and %s more; --json lists them all", count(more, "finding"))
