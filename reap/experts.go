@@ -196,7 +196,7 @@ func (f *finder) place(t *gguf.Tensor) {
 		return
 	}
 	f.present[block] = true
-	if adapter := adapterName.FindStringSubmatch(name); adapter != nil {
+	if adapter := adapterOf(name); adapter != nil {
 		if _, routed := roleOf(adapter[1]); routed {
 			f.faults.add(tensorPlace(t), "an adapter of a routed tensor is not pruned: merge it or remove it first")
 		}

@@ -91,5 +91,13 @@ func bystander(name string) bool {
 // legacyName matches the layout with one tensor for each expert and projection.
 var legacyName = regexp.MustCompile(`^ffn_(gate|up|down)\.[0-9]+\.(weight|bias|scale)$`)
 
+// adapterOf matches adapterName; most names are told by a cheaper look.
+func adapterOf(name string) []string {
+	if !strings.Contains(name, ".lora_") {
+		return nil
+	}
+	return adapterName.FindStringSubmatch(name)
+}
+
 // adapterName splits an embedded adapter's name from that of the tensor it changes.
 var adapterName = regexp.MustCompile(`^(.+)\.lora_[ab](\.weight)?$`)
