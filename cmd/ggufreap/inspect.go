@@ -99,7 +99,7 @@ func inspectAction(con *console, c *cli.Context) error {
 }
 
 // errListed stands for the errors that the screen has shown.
-var errListed = errors.New("errors were found, see the list of problems: numbers may be wrong")
+var errListed = errors.New("errors were found, listed above; numbers may be wrong")
 
 // warnOf prints a few of the warnings about a model, where no screen lists them.
 func (con *console) warnOf(m *gguf.Model) {

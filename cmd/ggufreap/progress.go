@@ -65,7 +65,7 @@ func (con *console) startProgress(task string, total int64) *progress {
 			progressbar.OptionSetWriter(con.err),
 			progressbar.OptionSetDescription(task),
 			progressbar.OptionShowBytes(true),
-			progressbar.OptionShowTotalBytes(true),
+			progressbar.OptionShowCount(),
 			progressbar.OptionSetWidth(20),
 			progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionSetPredictTime(true),
@@ -117,15 +117,15 @@ func (p *progress) line(elapsed time.Duration) {
 		siSize(p.done), siSize(p.total), percent, siSize(int64(rate)), left.Round(time.Second))
 }
 
-// finish ends the task, and where progress was shown says what it took. Written is how
-// many bytes were written on the way, 0 when none.
+// finish ends the task, and where progress was shown says what it took, unless there
+// was nothing to do. Written is how many bytes were written on the way, 0 when none.
 func (p *progress) finish(written int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bar != nil {
 		p.bar.Clear()
 	}
-	if p.bar == nil && !p.plain {
+	if p.bar == nil && !p.plain || p.done == 0 {
 		return
 	}
 	seconds := p.now().Sub(p.started).Seconds()
