@@ -20,6 +20,7 @@ Commands:
   inspect   show what an artifact is: structure, sizes, experts, problems
   plan      choose the routed experts to keep
   prune     write the model that keeps them
+  reshard   split or merge a model, its weights untouched
   verify    check a release folder or shard set
   demo      try it all on a small model made on the spot
   version   show the version of this program
@@ -57,6 +58,7 @@ func newApp(con *console) *cli.App {
 			inspectCommand(con),
 			planCommand(con),
 			pruneCommand(con),
+			reshardCommand(con),
 			verifyCommand(con),
 			demoCommand(con),
 			versionCommand(con),

@@ -74,13 +74,10 @@ func (con *console) showSizes(in *inspection) {
 }
 
 func shardText(in *inspection) string {
-	if in.ShardCount == 1 {
-		return "1 file"
-	}
 	if len(in.Missing) > 0 {
 		return fmt.Sprintf("%s of %s shards", grouped(len(in.Shards)), grouped(in.ShardCount))
 	}
-	return count(in.ShardCount, "shard")
+	return fileCount(in.ShardCount)
 }
 
 // parameterText writes a count as it is, and as people say it: "1.45 T".

@@ -68,8 +68,8 @@ func pruneCommand(con *console) *cli.Command {
 }
 
 func pruneAction(con *console, c *cli.Context) error {
-	if c.String("output") == "" && !c.Bool("dry-run") {
-		return withHint(usagef("no output folder given"), "-o DIR names it; --dry-run shows what would be written")
+	if err := checkFolder(c); err != nil {
+		return err
 	}
 	s, err := openSource(c)
 	if err != nil {
@@ -106,12 +106,9 @@ func (con *console) newDerivative(c *cli.Context, s *source) (*derivative, error
 	if err != nil {
 		return nil, err
 	}
-	d := &derivative{source: s, plan: plan, stem: c.String("name")}
+	d := &derivative{source: s, plan: plan, stem: stemFlag(c, derivedStem(s.Name, plan.KeepCount))}
 	if d.document, err = plan.Encode(); err != nil {
 		return nil, err
-	}
-	if d.stem == "" {
-		d.stem = derivedStem(s.Name, plan.KeepCount)
 	}
 	provenance := reap.Provenance{Plan: plan, PlanDigest: manifest.DigestBytes(d.document).String()}
 	if c.Bool("no-provenance-keys") {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -29,6 +30,27 @@ type release struct {
 type document struct {
 	name string
 	data []byte
+}
+
+// checkFolder wants a folder to write to, unless nothing will be written.
+func checkFolder(c *cli.Context) error {
+	switch folder := c.String("output"); {
+	case folder == "" && !c.Bool("dry-run"):
+		return withHint(usagef("no output folder given"), "-o DIR names it; --dry-run shows what would be written")
+	case isModelName(folder):
+		return withHint(usagef("-o names a folder, got %q", folder), "-o DIR --name %s", shellQuote(gguf.Stem(folder)))
+	}
+	return nil
+}
+
+func isModelName(path string) bool { return strings.EqualFold(filepath.Ext(path), ".gguf") }
+
+// stemFlag returns the stem that --name asks for, or another.
+func stemFlag(c *cli.Context, otherwise string) string {
+	if name := c.String("name"); name != "" {
+		return strings.TrimSuffix(name, ".gguf")
+	}
+	return otherwise
 }
 
 // shardNames lists the files that hold the model.
@@ -89,8 +111,8 @@ func (con *console) writeRelease(c *cli.Context, r *release) (*manifest.Pin, err
 // describeRelease prints the files of a release.
 func (con *console) describeRelease(r *release) {
 	con.field("tensor data", "%s", sizeText(r.layout.TensorBytes()))
-	con.field("files", "%s, %s", count(len(r.layout.Shards), "shard"), sizeText(r.layout.Bytes()))
-	con.field("was", "%s, %s", count(r.source.Shards, "shard"), sizeText(r.source.FileBytes()))
+	con.field("files", "%s, %s", fileCount(len(r.layout.Shards)), sizeText(r.layout.Bytes()))
+	con.field("was", "%s, %s", fileCount(r.source.Shards), sizeText(r.source.FileBytes()))
 	con.printf("\n")
 	con.table("", []column{{"file", false}, {"tensors", true}, {"bytes", true}}, func(yield func([]string) bool) {
 		for i, name := range r.shardNames() {

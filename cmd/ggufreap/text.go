@@ -103,6 +103,14 @@ func count[T int | int64 | uint64](n T, noun string) string {
 	return grouped(n) + " " + noun
 }
 
+// fileCount writes how many files a model has; a model of one is not split.
+func fileCount(n int) string {
+	if n == 1 {
+		return "1 file"
+	}
+	return count(n, "shard")
+}
+
 // grouped writes a number with commas between thousands.
 func grouped[T int | int64 | uint64](n T) string {
 	digits := fmt.Sprint(n)

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"ggufreap/gguf"
+)
+
+const reshardHelp = `Split a model, merge its shards, or cut it anew. No weight changes.
+
+Usage:
+  ggufreap reshard [flags] -o DIR ARTIFACT
+
+Tensors keep their bytes and their order, metadata its types, bytes and order;
+only the split keys change. Merging the shards of a model that was one file
+gives that file back, byte for byte. The source is only read. DIR gets the files
+and, last of all, MANIFEST.sha256: a folder with a manifest is finished.
+
+How to cut:
+` + splitHelp + `
+Output:
+  -o, --output DIR       the folder to write; it must be empty or new
+      --name STEM        stem of the file names (that of the source)
+      --force            accept a folder that is not empty
+      --workers N        shards written at once (one for each processor)
+      --dry-run          print the exact files and bytes, and stop
+      --json             print a JSON document
+      --type ID=B/E      teach a type: B bytes store E elements (repeatable)
+  -q, --quiet            show no progress
+      --progress MODE    auto, bar, plain or none (auto)
+  -h, --help             show this text
+
+Examples:
+  ggufreap reshard --shards 1 -o merged K3-00001-of-00009.gguf
+  ggufreap reshard --max-shard-size 45GB -o split K3.gguf
+  ggufreap reshard --shards 14 --dry-run K3-00001-of-00009.gguf
+`
+
+func reshardCommand(con *console) *cli.Command {
+	return &cli.Command{
+		Name:               "reshard",
+		CustomHelpTemplate: reshardHelp,
+		Flags: append(append(splitFlags(), con.progressFlags()...),
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}},
+			&cli.StringFlag{Name: "name"},
+			&cli.BoolFlag{Name: "force"},
+			&cli.IntFlag{Name: "workers"},
+			&cli.BoolFlag{Name: "dry-run"},
+			&cli.BoolFlag{Name: "json"},
+			typeFlag(),
+		),
+		Action: func(c *cli.Context) error { return reshardAction(con, c) },
+	}
+}
+
+func reshardAction(con *console, c *cli.Context) error {
+	split, given, err := readSplit(c)
+	if err != nil {
+		return err
+	}
+	if !given {
+		return withHint(usagef("nothing says how to cut the model"), "--shards 1 merges, --shards N or --max-shard-size S splits")
+	}
+	if err := checkFolder(c); err != nil {
+		return err
+	}
+	m, err := openArtifact(c)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	if err := m.CheckWritable(); err != nil {
+		return err
+	}
+	con.warnOf(m)
+	layout, err := gguf.NewLayout(m.Contents(), split)
+	if err != nil {
+		return err
+	}
+	r := &release{
+		task:   "reshard",
+		folder: c.String("output"),
+		stem:   stemFlag(c, m.Name),
+		layout: layout,
+		source: m,
+		slabs:  func(string) int { return 0 },
+	}
+	if !c.Bool("dry-run") {
+		if r.pin, err = con.writeRelease(c, r); err != nil {
+			return err
+		}
+	}
+	if c.Bool("json") {
+		return con.json(r.document())
+	}
+	con.describeRelease(r)
+	return nil
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
+)
+
+// snapshot reads every file of a folder.
+func snapshot(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[e.Name()] = string(data)
+	}
+	return files
+}
+
+// TestReshardAndBack cuts a model in every way, cuts that anew, and merges it into the
+// file that it was.
+func TestReshardAndBack(t *testing.T) {
+	t.Chdir(t.TempDir())
+	odd := smallMoE()
+	odd.Tensors = append(odd.Tensors,
+		gguftest.Tensor{Name: "opaque", Type: 1000, Shape: []uint64{7, 3}, Data: bytes.Repeat([]byte{7}, 64)},
+		gguftest.Tensor{Name: "empty", Type: gguf.F32, Shape: []uint64{0}},
+		gguftest.Tensor{Name: "scalar", Type: gguf.F32},
+	)
+	source := write(t, odd, gguf.Split{})[0]
+	whole, err := os.ReadFile(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, flags := range map[string][]string{
+		"count":   {"--shards", "5"},
+		"size":    {"--max-shard-size", "60kB"},
+		"tensors": {"--max-shard-tensors", "1"},
+		"empty":   {"--shards", "3", "--empty-first"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first, second, third := name+"-1", name+"-2", name+"-3"
+			succeed(t, slices.Concat([]string{"reshard", "-o", first}, flags, []string{source})...)
+			succeed(t, "reshard", "-o", second, "--shards", "2", "--name", "other.gguf", first)
+			succeed(t, "reshard", "-o", third, "--shards", "1", "--name", "small", filepath.Join(second, "other-00002-of-00002.gguf"))
+			merged, err := os.ReadFile(filepath.Join(third, "small.gguf"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(merged, whole) {
+				t.Error("the merged file is not the one that was split")
+			}
+			for _, dir := range []string{first, second, third} {
+				succeed(t, "verify", dir)
+			}
+		})
+	}
+	if now, err := os.ReadFile(source); err != nil || !bytes.Equal(now, whole) {
+		t.Error("the source changed")
+	}
+}
+
+// TestReshardDryRun wants the files of a dry run to be those of a real one, byte for
+// byte in size, and nothing to be written.
+func TestReshardDryRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	source := write(t, smallMoE(), gguf.Split{Shards: 2})[0]
+	before := snapshot(t, ".")
+	var planned, written struct {
+		Folder      *string
+		TensorBytes int64 `json:"tensor_bytes"`
+		Shards      []struct {
+			File string
+			Size int64
+		}
+	}
+	if err := json.Unmarshal([]byte(succeed(t, "reshard", "--json", "--dry-run", "--shards", "4", source)), &planned); err != nil {
+		t.Fatal(err)
+	}
+	if after := snapshot(t, "."); len(after) != len(before) {
+		t.Errorf("a dry run left %d files, there were %d", len(after), len(before))
+	}
+	if err := json.Unmarshal([]byte(succeed(t, "reshard", "--json", "-o", "out", "--shards", "4", source)), &written); err != nil {
+		t.Fatal(err)
+	}
+	if planned.Folder != nil || written.Folder == nil || !slices.Equal(planned.Shards, written.Shards) || len(planned.Shards) != 4 {
+		t.Errorf("planned %+v, written %+v", planned, written)
+	}
+	for _, s := range planned.Shards {
+		info, err := os.Stat(filepath.Join("out", s.File))
+		if err != nil || info.Size() != s.Size {
+			t.Errorf("%s: %v, want %d bytes", s.File, err, s.Size)
+		}
+	}
+}
+
+// TestReshardKeepsTheWeightsDigest says of a model in any cut that it is the same.
+func TestReshardKeepsTheWeightsDigest(t *testing.T) {
+	t.Chdir(t.TempDir())
+	source := write(t, smallMoE(), gguf.Split{})[0]
+	digests := map[string]bool{}
+	for _, shards := range []string{"1", "2", "7"} {
+		var doc struct {
+			WeightsDigest string `json:"weights_digest"`
+		}
+		if err := json.Unmarshal([]byte(succeed(t, "reshard", "--json", "-o", "out"+shards, "--shards", shards, source)), &doc); err != nil {
+			t.Fatal(err)
+		}
+		digests[doc.WeightsDigest] = true
+	}
+	if len(digests) != 1 {
+		t.Errorf("one model has the digests %v", digests)
+	}
+}
+
+func TestReshardScreens(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, smallMoE(), gguf.Split{Shards: 3})
+	partial := bare(vector("a", 8), vector("b", 8))
+	partial.Name = "partial"
+	if err := os.Remove(write(t, partial, gguf.Split{Shards: 2})[1]); err != nil {
+		t.Fatal(err)
+	}
+	const source = "small-00001-of-00003.gguf"
+	before := snapshot(t, ".")
+	for _, tc := range []struct {
+		name string
+		args []string
+	}{
+		{"split", []string{"--shards", "5", "-o", "five", source}},
+		{"merge", []string{"--shards", "1", "-o", "one", source}},
+		{"dry-run", []string{"--max-shard-size", "100kB", "--dry-run", source}},
+		{"no-cut", []string{"-o", "out", source}},
+		{"no-output", []string{"--shards", "2", source}},
+		{"output-file", []string{"--shards", "2", "-o", "out/my model.gguf", source}},
+		{"source-folder", []string{"--shards", "2", "-o", ".", source}},
+		{"source-folder-force", []string{"--shards", "2", "--force", "-o", ".", source}},
+		{"not-empty", []string{"--shards", "2", "-o", "five", source}},
+		{"too-many", []string{"--shards", "500", "-o", "out", source}},
+		{"too-small", []string{"--max-shard-size", "20kB", "-o", "out", source}},
+		{"incomplete", []string{"--shards", "1", "-o", "out", "partial-00001-of-00002.gguf"}},
+		{"glob", []string{"--shards", "1", source, "small-00002-of-00003.gguf", "small-00003-of-00003.gguf"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			args := append([]string{"reshard"}, tc.args...)
+			golden(t, "reshard/"+tc.name+".txt", transcript(ggufreap(t, args...), args...))
+		})
+	}
+	os.RemoveAll("five")
+	os.RemoveAll("one")
+	after := snapshot(t, ".")
+	for name, data := range before {
+		if after[name] != data {
+			t.Errorf("%s changed", name)
+		}
+	}
+	if len(after) != len(before) {
+		t.Errorf("the folder holds %s", strings.Join(slices.Sorted(func(yield func(string) bool) {
+			for name := range after {
+				if !yield(name) {
+					return
+				}
+			}
+		}), ", "))
+	}
+}
