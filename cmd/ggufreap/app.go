@@ -21,6 +21,7 @@ Commands:
   plan      choose the routed experts to keep
   prune     write the model that keeps them
   reshard   split or merge a model, its weights untouched
+  diff      compare two artifacts or pins
   verify    check a release folder or shard set
   demo      try it all on a small model made on the spot
   version   show the version of this program
@@ -59,6 +60,7 @@ func newApp(con *console) *cli.App {
 			planCommand(con),
 			pruneCommand(con),
 			reshardCommand(con),
+			diffCommand(con),
 			verifyCommand(con),
 			demoCommand(con),
 			versionCommand(con),

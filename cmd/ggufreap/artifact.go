@@ -15,15 +15,20 @@ func typeFlag() cli.Flag { return &cli.StringSliceFlag{Name: "type"} }
 // openArtifact opens the artifact that the arguments name: one path, or several files
 // in any order. The caller closes the model.
 func openArtifact(c *cli.Context) (*gguf.Model, error) {
+	if c.NArg() == 0 {
+		return nil, withHint(usagef("no artifact given"), "ggufreap %s MODEL.gguf", c.Command.Name)
+	}
+	return openPaths(c, c.Args().Slice()...)
+}
+
+// openPaths opens the artifact that one path names, or several files are. The caller
+// closes the model.
+func openPaths(c *cli.Context, paths ...string) (*gguf.Model, error) {
 	options, err := typeOptions(c.StringSlice("type"))
 	if err != nil {
 		return nil, err
 	}
-	paths := c.Args().Slice()
-	switch len(paths) {
-	case 0:
-		return nil, withHint(usagef("no artifact given"), "ggufreap %s MODEL.gguf", c.Command.Name)
-	case 1:
+	if len(paths) == 1 {
 		return gguf.Open(paths[0], options...)
 	}
 	return gguf.OpenFiles(paths, options...)

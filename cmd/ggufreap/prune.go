@@ -170,24 +170,13 @@ func pruneSplit(c *cli.Context, s *source) (gguf.Split, error) {
 
 // release is what prune writes.
 func (d *derivative) release(c *cli.Context) *release {
-	routed := map[string]bool{}
-	for _, t := range d.source.experts.Tensors() {
-		if t.SlabBytes > 0 {
-			routed[t.Name] = true
-		}
-	}
 	return &release{
-		task:   "prune",
-		folder: c.String("output"),
-		stem:   d.stem,
-		layout: d.layout,
-		source: d.source.Model,
-		slabs: func(tensor string) int {
-			if routed[tensor] {
-				return d.plan.KeepCount
-			}
-			return 0
-		},
+		task:      "prune",
+		folder:    c.String("output"),
+		stem:      d.stem,
+		layout:    d.layout,
+		source:    d.source.Model,
+		slabs:     slabCount(d.source.experts, d.plan.KeepCount),
 		documents: []document{{planName, d.document}},
 	}
 }

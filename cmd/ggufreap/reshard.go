@@ -83,7 +83,6 @@ func reshardAction(con *console, c *cli.Context) error {
 		stem:   stemFlag(c, m.Name),
 		layout: layout,
 		source: m,
-		slabs:  func(string) int { return 0 },
 	}
 	if !c.Bool("dry-run") {
 		if r.pin, err = con.writeRelease(c, r); err != nil {

@@ -1,0 +1,176 @@
+package manifest
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"ggufreap/gguf"
+)
+
+// A Change says how a tensor or a key of one artifact differs from another's.
+type Change string
+
+// The changes, seen from the first artifact to the second.
+const (
+	Added    Change = "added"    // only the second has it
+	Removed  Change = "removed"  // only the first has it
+	Retyped  Change = "retyped"  // another type
+	Reshaped Change = "reshaped" // the same type, another shape
+	Changed  Change = "changed"  // other bytes
+)
+
+// A TensorChange is a tensor by which two artifacts differ.
+type TensorChange struct {
+	Name   string
+	Change Change
+	A, B   *Tensor // nil where there is none
+	// Slabs are the indexes of the slabs that differ in a changed tensor, when both pins
+	// have its slabs.
+	Slabs []int
+}
+
+// CompareTensors returns the tensors by which b differs from a: those of a in its order,
+// then those that only b has. Names, types, shapes and data count; order, sharding and
+// metadata do not. There are none exactly when the weights digests are equal.
+func CompareTensors(a, b *Pin) []TensorChange {
+	inA, inB := byName(a), byName(b)
+	var changes []TensorChange
+	for i := range a.Tensors {
+		t := &a.Tensors[i]
+		if c := compareTensor(t, inB[t.Name]); c != "" {
+			changes = append(changes, TensorChange{t.Name, c, t, inB[t.Name], differingSlabs(c, t, inB[t.Name])})
+		}
+	}
+	for i := range b.Tensors {
+		if t := &b.Tensors[i]; inA[t.Name] == nil {
+			changes = append(changes, TensorChange{Name: t.Name, Change: Added, B: t})
+		}
+	}
+	return changes
+}
+
+func byName(p *Pin) map[string]*Tensor {
+	m := make(map[string]*Tensor, len(p.Tensors))
+	for i := range p.Tensors {
+		m[p.Tensors[i].Name] = &p.Tensors[i]
+	}
+	return m
+}
+
+// compareTensor returns "" for tensors that are the same.
+func compareTensor(a, b *Tensor) Change {
+	switch {
+	case b == nil:
+		return Removed
+	case a.Type != b.Type:
+		return Retyped
+	case !slices.Equal(a.Shape, b.Shape):
+		return Reshaped
+	case a.BLAKE3 != b.BLAKE3:
+		return Changed
+	}
+	return ""
+}
+
+func differingSlabs(c Change, a, b *Tensor) []int {
+	if c != Changed || a.Slabs == nil || b.Slabs == nil || a.Slabs.Count != b.Slabs.Count {
+		return nil
+	}
+	var list []int
+	for i := range a.Slabs.Count {
+		if !bytes.Equal(a.Slabs.At(i), b.Slabs.At(i)) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// SameOrder reports whether the tensors that both artifacts have stand in the same order.
+func SameOrder(a, b *Pin) bool {
+	inA, inB := byName(a), byName(b)
+	common := func(p *Pin, other map[string]*Tensor) []string {
+		var names []string
+		for _, t := range p.Tensors {
+			if other[t.Name] != nil {
+				names = append(names, t.Name)
+			}
+		}
+		return names
+	}
+	return slices.Equal(common(a, inB), common(b, inA))
+}
+
+// A KeyChange is a metadata key by which two artifacts differ.
+type KeyChange struct {
+	Key    string
+	Change Change     // not [Reshaped]
+	A, B   gguf.Value // the zero Value where there is none
+}
+
+// CompareMetadata returns the keys other than split.* by which b differs from a: those of
+// a in its order, then those that only b has. Types and encoded bytes count, order does
+// not. It reads long values from their files.
+func CompareMetadata(a, b *gguf.Metadata) ([]KeyChange, error) {
+	var changes []KeyChange
+	for key, value := range a.All() {
+		if strings.HasPrefix(key, splitPrefix) {
+			continue
+		}
+		other, ok := b.Get(key)
+		if !ok {
+			changes = append(changes, KeyChange{Key: key, Change: Removed, A: value})
+			continue
+		}
+		c, err := compareValue(value, other)
+		if err != nil {
+			return nil, fmt.Errorf("key %q: %w", key, err)
+		}
+		if c != "" {
+			changes = append(changes, KeyChange{key, c, value, other})
+		}
+	}
+	for key, value := range b.All() {
+		if _, ok := a.Get(key); !ok && !strings.HasPrefix(key, splitPrefix) {
+			changes = append(changes, KeyChange{Key: key, Change: Added, B: value})
+		}
+	}
+	return changes, nil
+}
+
+// compareValue returns "" for values that are the same.
+func compareValue(a, b gguf.Value) (Change, error) {
+	if a.TypeName() != b.TypeName() {
+		return Retyped, nil
+	}
+	if a.Size() != b.Size() {
+		return Changed, nil
+	}
+	same, err := sameBytes(a.Reader(), b.Reader())
+	if err != nil || same {
+		return "", err
+	}
+	return Changed, nil
+}
+
+// sameBytes compares readers of equal length.
+func sameBytes(a, b io.Reader) (bool, error) {
+	bufA, bufB := make([]byte, 32<<10), make([]byte, 32<<10)
+	for {
+		n, err := io.ReadFull(a, bufA)
+		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+			return false, err
+		}
+		if _, err := io.ReadFull(b, bufB[:n]); err != nil && n > 0 {
+			return false, err
+		}
+		if !bytes.Equal(bufA[:n], bufB[:n]) {
+			return false, nil
+		}
+		if n < len(bufA) {
+			return true, nil
+		}
+	}
+}
