@@ -33,15 +33,20 @@ type source struct {
 
 // newSource makes the source of size bytes of type t. A slab has slab elements.
 func newSource(seed uint64, name string, t gguf.Type, slab, size int64, fill Fill) *source {
-	h := fnv.New64a()
-	io.WriteString(h, name)
-	s := &source{key: mix(seed ^ mix(h.Sum64())), fill: fill, rule: randomRule, block: 8, slab: math.MaxInt64, size: size}
+	s := &source{key: keyOf(seed, name), fill: fill, rule: randomRule, block: 8, slab: math.MaxInt64, size: size}
 	if r, ok := rules[t]; ok {
 		info, _ := t.Info()
 		s.rule, s.block = r, info.Bytes
 		s.slab = max(slab/info.Elements, 1)
 	}
 	return s
+}
+
+// keyOf is the starting state of the words of one tensor.
+func keyOf(seed uint64, name string) uint64 {
+	h := fnv.New64a()
+	io.WriteString(h, name)
+	return mix(seed ^ mix(h.Sum64()))
 }
 
 // ReadAt generates the bytes at off.
