@@ -74,14 +74,18 @@ func Load(dir string) (*Engine, error) {
 
 // find checks that dir holds the libraries under the names that the loader opens.
 func find(dir string) error {
-	ext := ".so"
-	if runtime.GOOS == "darwin" {
-		ext = ".dylib"
-	}
+	ext := libraryExt()
 	for _, name := range []string{"libllama", "libggml", "libggml-base"} {
 		if _, err := os.Stat(filepath.Join(dir, name+ext)); err != nil {
 			return fmt.Errorf("%w (looked for %q in %q)", ErrNoLibrary, name+ext, dir)
 		}
 	}
 	return nil
+}
+
+func libraryExt() string {
+	if runtime.GOOS == "darwin" {
+		return ".dylib"
+	}
+	return ".so"
 }

@@ -1,8 +1,10 @@
 package llama_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -153,5 +155,66 @@ func TestLogitsRefuses(t *testing.T) {
 	}
 	if _, err := model.Logits([]int{1}); err == nil {
 		t.Error("a closed model computes")
+	}
+}
+
+// A trace sees operands and results: the router's logits, computed again from what went
+// in, and the logits of the model as without it.
+func TestTrace(t *testing.T) {
+	spec := gguftest.K3(gguftest.K3Options{Experts: 32, Used: 4})
+	model := open(t, write(t), llama.Options{})
+	tokens := []int{1, 2, 3, 250, 7}
+	const router = "blk.2.ffn_gate_inp.weight"
+	raw, err := spec.Bytes(router)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	got, err := model.Trace(tokens, func(n llama.Node) bool {
+		in, ok := n.Input(0)
+		return ok && in.Name() == router
+	}, func(n llama.Node) {
+		calls++
+		if n.Name() != "ffn_moe_logits-2" || n.Shape() != [4]int64{32, 5, 1, 1} {
+			t.Errorf("%s of shape %v", n.Name(), n.Shape())
+		}
+		input, _ := n.Input(1)
+		x, err := input.Float32s()
+		if err != nil {
+			t.Fatal(err)
+		}
+		logits, err := n.Float32s()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.Int32s(); err == nil {
+			t.Error("F32 read as I32")
+		}
+		hidden := len(x) / len(tokens)
+		for i, got := range logits {
+			var want float64
+			for j := range hidden {
+				w := math.Float32frombits(binary.LittleEndian.Uint32(raw[4*(i%32*hidden+j):]))
+				want += float64(w) * float64(x[i/32*hidden+j])
+			}
+			if math.Abs(want-float64(got)) > 1e-4 {
+				t.Fatalf("logit %d is %g, want %g", i, got, want)
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if calls != 1 {
+		t.Errorf("%d calls, want 1", calls)
+	}
+	want, err := model.Logits(tokens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		if !slices.Equal(got[i], want[i]) {
+			t.Errorf("position %d: other logits than without a trace", i)
+		}
 	}
 }

@@ -72,7 +72,10 @@ func (m *Model) Vocab() int { return m.vocab }
 
 // Logits computes a fresh sequence of token ids and returns the logits of every position:
 // len(tokens) rows of Vocab() numbers.
-func (m *Model) Logits(tokens []int) ([][]float32, error) {
+func (m *Model) Logits(tokens []int) ([][]float32, error) { return m.logits(tokens, 0) }
+
+// logits computes; observer is a callback of the library's form, or 0.
+func (m *Model) logits(tokens []int, observer uintptr) ([][]float32, error) {
 	if len(tokens) == 0 {
 		return nil, fmt.Errorf("%s: no tokens to compute", m.path)
 	}
@@ -86,7 +89,7 @@ func (m *Model) Logits(tokens []int) ([][]float32, error) {
 	if m.handle == 0 {
 		return nil, errors.New(m.path + ": model is closed")
 	}
-	ctx, err := m.context(len(tokens))
+	ctx, err := m.context(len(tokens), observer)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +98,7 @@ func (m *Model) Logits(tokens []int) ([][]float32, error) {
 }
 
 // context makes a fresh state that takes n tokens in one batch.
-func (m *Model) context(n int) (yzma.Context, error) {
+func (m *Model) context(n int, observer uintptr) (yzma.Context, error) {
 	params := yzma.ContextDefaultParams()
 	params.NCtx = uint32(n)
 	params.NBatch = uint32(n)
@@ -108,6 +111,7 @@ func (m *Model) context(n int) (yzma.Context, error) {
 	params.TypeV = yzma.GGMLTypeF32
 	params.Embeddings = 0
 	params.NoPerf = 1
+	params.CbEval = observer
 	ctx, err := yzma.InitFromModel(m.handle, params)
 	if err != nil {
 		return 0, lastLog.annotate("%s: llama.cpp cannot run the model", m.path)
