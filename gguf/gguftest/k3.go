@@ -20,6 +20,7 @@ type K3Options struct {
 	Hidden  int    // 64
 	Latent  int    // 64: the width of an expert's input and output
 	Width   int    // 32: the inner width of an expert
+	Heads   int    // 2: attention heads
 
 	GateUp gguf.Type // Q8_0: type of the routed experts' gate and up projections
 	Down   gguf.Type // GateUp: type of their down projection
@@ -35,7 +36,7 @@ func K3(o K3Options) Spec {
 		name: orElse(o.Name, "K3"), seed: orElse(o.Seed, 1),
 		layers: orElse(o.Layers, 5), experts: orElse(o.Experts, 896), used: orElse(o.Used, 16), shared: 2,
 		hidden: orElse(o.Hidden, 64), latent: orElse(o.Latent, 64), width: orElse(o.Width, 32), dense: 96,
-		heads: 2, headDim: 32, qRank: 64, kvRank: 32, nope: 32, rope: 16, valueDim: 32, resBlock: 2,
+		heads: orElse(o.Heads, 2), headDim: 32, qRank: 64, kvRank: 32, nope: 32, rope: 16, valueDim: 32, resBlock: 2,
 		embedding: gguf.F16, matrix: gguf.Q8_0, gateUp: orElse(o.GateUp, gguf.Q8_0),
 		context: 4096, vocab: smallVocab,
 	}

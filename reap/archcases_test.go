@@ -1,0 +1,162 @@
+package reap_test
+
+import (
+	"fmt"
+	"testing"
+
+	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
+	"ggufreap/reap"
+)
+
+// An archCase is one kind of model and the way in which llama.cpp judges its pruning.
+type archCase struct {
+	arch    string
+	variant string // what sets the case apart from others of the architecture
+	options gguftest.ArchitectureOptions
+	make    func() gguftest.Spec // in place of arch and options
+
+	// mask is the tensor by which the source is kept from choosing dropped experts; with
+	// maskAdded the source has none and is given one.
+	mask      reap.Role
+	maskAdded bool
+	// layers says how to compute the layers again where nothing can mask the source.
+	layers *routing
+
+	softmax bool   // router weights begin as a softmax over all experts
+	scaled  bool   // the engine reads the scales of the projections
+	unread  bool   // the engine reads no routed tensor at all
+	refused string // part of the reason why it is not pruned
+}
+
+// name is the case's row in the tables.
+func (c archCase) name() string {
+	if c.variant == "" {
+		return c.arch
+	}
+	return c.arch + ", " + c.variant
+}
+
+func (c archCase) spec(t *testing.T) gguftest.Spec {
+	t.Helper()
+	if c.make != nil {
+		return c.make()
+	}
+	spec, err := gguftest.Architecture(c.arch, c.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
+
+// The routings of architectures whose source cannot be masked.
+var (
+	softmaxSelected = &routing{renormalise: true, activation: silu}
+	softmaxAll      = &routing{activation: silu}
+)
+
+// selectionBias is the mask of most architectures.
+func selectionBias(arch string) archCase { return archCase{arch: arch, mask: reap.SelectionBias} }
+
+func computedAgain(arch string, r *routing) archCase {
+	return archCase{arch: arch, layers: r, softmax: !r.sigmoid}
+}
+
+// with returns a variant of a case.
+func (c archCase) with(variant string, o gguftest.ArchitectureOptions) archCase {
+	c.variant, c.options = variant, o
+	return c
+}
+
+func (c archCase) readsScales() archCase {
+	c.scaled = true
+	if c.layers != nil {
+		r := *c.layers
+		r.scaled = true
+		c.layers = &r
+	}
+	return c
+}
+
+// archCases are all rows: each architecture of [gguftest.Architectures] once, then variants.
+func archCases() []archCase {
+	separate := gguftest.ArchitectureOptions{Separate: true}
+	draft := gguftest.ArchitectureOptions{Draft: true}
+	unbiased := selectionBias("deepseek2").with("no selection bias", gguftest.ArchitectureOptions{Unbiased: true})
+	unbiased.maskAdded = true
+	gptOSS := archCase{arch: "gpt-oss", mask: reap.RouterBias}
+	deepseek2, qwen35moe := selectionBias("deepseek2"), computedAgain("qwen35moe", softmaxSelected).readsScales()
+
+	cases := []archCase{
+		computedAgain("arctic", softmaxSelected),
+		computedAgain("bailingmoe", softmaxAll),
+		selectionBias("bailingmoe2"),
+		selectionBias("bailingmoe3"),
+		computedAgain("dbrx", softmaxSelected),
+		computedAgain("deepseek", softmaxAll),
+		deepseek2,
+		selectionBias("deepseek32").readsScales(),
+		selectionBias("deepseek4"),
+		selectionBias("dots1"),
+		computedAgain("ernie4_5-moe", softmaxSelected), // its bias is added to probabilities, which pruning raises: masking chooses others
+		selectionBias("glm-dsa").readsScales(),
+		selectionBias("glm4moe"),
+		gptOSS,
+		computedAgain("granite", softmaxSelected),
+		computedAgain("granitemoe", softmaxSelected),
+		computedAgain("grok", &routing{renormalise: true, activation: gelu}),
+		{arch: "grovemoe", refused: "chunk experts"},
+		computedAgain("hunyuan-moe", softmaxSelected),
+		selectionBias("hy_v3").readsScales(),
+		selectionBias("kimi-k3"),
+		selectionBias("kimi-linear"),
+		selectionBias("lfm2moe"),
+		computedAgain("llada-moe", softmaxAll),
+		computedAgain("llama", softmaxSelected).readsScales(),
+		computedAgain("llama4", &routing{sigmoid: true, inputs: true, activation: silu}),
+		computedAgain("minicpm", softmaxSelected),
+		computedAgain("minimax-01", softmaxSelected),
+		selectionBias("minimax-m2"),
+		selectionBias("minimax-m3"),
+		computedAgain("mistral3", softmaxSelected).readsScales(),
+		selectionBias("mistral4"),
+		computedAgain("olmoe", softmaxAll),
+		computedAgain("phimoe", softmaxSelected),
+		computedAgain("qwen2moe", softmaxAll),
+		qwen35moe,
+		computedAgain("qwen3moe", softmaxSelected).readsScales(),
+		computedAgain("qwen3next", softmaxSelected).readsScales(),
+		computedAgain("qwen3vlmoe", softmaxSelected),
+		{arch: "refact", unread: true},
+		computedAgain("rnd1", softmaxSelected),
+		computedAgain("smallthinker", &routing{sigmoid: true, renormalise: true, activation: relu, result: "ffn_out"}),
+
+		deepseek2.with("four groups", gguftest.ArchitectureOptions{Groups: 4, GroupsUsed: 2}),
+		unbiased,
+		deepseek2.with("separate gate and up", separate),
+		selectionBias("hy_v3").readsScales().with("separate gate and up", separate),
+		selectionBias("mistral4").with("separate gate and up", separate),
+		qwen35moe.with("separate gate and up", separate),
+		computedAgain("qwen3next", softmaxSelected).readsScales().with("separate gate and up", separate),
+		deepseek2.with("draft layer", draft),
+		selectionBias("glm4moe").with("draft layer", draft),
+		qwen35moe.with("draft layer", draft),
+		{
+			arch: "kimi-k3", variant: "as many heads as experts", mask: reap.SelectionBias,
+			make: func() gguftest.Spec {
+				return gguftest.K3(gguftest.K3Options{Experts: 16, Used: 4, Heads: 16})
+			},
+		},
+		{
+			arch: "llama4", variant: "128 experts", refused: "llama4 with 128 experts",
+			options: gguftest.ArchitectureOptions{Experts: 128},
+		},
+	}
+	for _, typ := range []gguf.Type{gguf.Q8_0, gguf.Q4_K, gguf.IQ1_S, gguf.MXFP4, gguf.NVFP4} {
+		o := gguftest.ArchitectureOptions{Projections: typ, Hidden: 256, Width: 256}
+		for _, c := range []archCase{selectionBias("kimi-k3"), deepseek2, selectionBias("glm4moe"), gptOSS, {arch: "qwen3moe", scaled: true, softmax: true}} {
+			cases = append(cases, c.with(fmt.Sprint(typ), o))
+		}
+	}
+	return cases
+}

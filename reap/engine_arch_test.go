@@ -1,0 +1,357 @@
+package reap_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
+	"ggufreap/reap"
+	"ggufreap/reap/llama/llamatest"
+)
+
+// archInput is what the models are judged on, in a vocabulary of 128.
+var archInput = []int{1, 5, 9, 77, 42, 3, 3, 60, 99, 12, 31, 88}
+
+// archKeep is how many experts pruned models keep of their 16: a multiple of four, as the
+// source's count is, so that llama.cpp multiplies routers of both by the same kernel.
+const archKeep = 12
+
+// TestArchitectures lets llama.cpp judge the pruning of every architecture:
+//
+//   - a plan that keeps all experts in their order gives the source's file, byte for byte;
+//   - a plan that keeps all of them in another order gives the source's logits, bit for bit;
+//   - with one routed tensor rotated by one expert it does not, unless the engine does not
+//     read that tensor; then its bytes are all that is compared;
+//   - a plan that drops experts gives the logits of the source masked; where no tensor can
+//     mask the source, every layer is computed again by [layerReference].
+func TestArchitectures(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range archCases() {
+		seen[c.arch] = true
+		t.Run(c.name(), func(t *testing.T) {
+			start := time.Now()
+			verdict := c.judge(t)
+			t.Logf("%-42s %s (%d ms)", c.name(), verdict, time.Since(start).Milliseconds())
+		})
+	}
+	for _, name := range gguftest.Architectures() {
+		if !seen[name] {
+			t.Errorf("architecture %q is not judged", name)
+		}
+	}
+}
+
+func (c archCase) judge(t *testing.T) string {
+	spec := c.spec(t)
+	model, err := spec.Model(gguf.Split{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	experts, faults := reap.FindExperts(model)
+	if c.refused != "" {
+		if err := faults.Err(); err == nil || !strings.Contains(err.Error(), c.refused) {
+			t.Errorf("faults %v, want %q", err, c.refused)
+		}
+		return "refused: " + faults.Error()
+	}
+	if err := faults.Err(); err != nil {
+		t.Fatal(err)
+	}
+	want := sourceLogits(t, spec, archInput)
+	if !finite(want) {
+		t.Fatal("the source's logits are not all numbers")
+	}
+	j := judgement{archCase: c, spec: spec, model: model, experts: experts, want: want}
+	j.identity(t)
+	shuffled := j.shuffled(t)
+	j.sensitivity(t, shuffled)
+	return j.pruned(t)
+}
+
+// A judgement is a case under way.
+type judgement struct {
+	archCase
+	spec    gguftest.Spec
+	model   *gguf.Model
+	experts *reap.Experts
+	want    [][]float32 // the source's logits
+}
+
+// plan keeps experts in a random order, as many of each routing group, which stay in order.
+func (j judgement) plan(keep int, seed uint64) *reap.Plan {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	plan := &reap.Plan{
+		Source:     reap.Source{Architecture: j.experts.Architecture},
+		NumExperts: j.experts.Count, KeepCount: keep, Layers: map[int][]int{},
+		Rules: reap.Rules{DroppedIDs: reap.NearestKept},
+	}
+	groups := j.experts.Groups
+	size := j.experts.Count / groups
+	for _, block := range j.experts.Blocks() {
+		for g := range groups {
+			for _, id := range rng.Perm(size)[:keep/groups] {
+				plan.Layers[block] = append(plan.Layers[block], g*size+id)
+			}
+		}
+	}
+	return plan
+}
+
+func (j judgement) identity(t *testing.T) {
+	plan := j.plan(j.experts.Count, 0)
+	for block := range plan.Layers {
+		slices.Sort(plan.Layers[block])
+	}
+	source, err := j.spec.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	views, err := reap.Views(t.Context(), j.model, j.experts, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	metadata, err := reap.Metadata(j.model, j.experts, plan, reap.Provenance{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := release{metadata, views}.write(t, 1)
+	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, source) {
+		t.Errorf("identity: the file differs from the source's (%v)", err)
+	}
+}
+
+// shuffled judges plans that keep all experts and returns the path of a release that has the
+// source's logits to the bit.
+//
+// A softmax over all experts adds them up in another order, and rounds otherwise. It does
+// not where every expert i changes places with i^n: processors add numbers in vectors, and
+// vectors in pairs, and whichever of two comes first, their sum is the same.
+func (j judgement) shuffled(t *testing.T) string {
+	plan := j.plan(j.experts.Count, 1)
+	r := pruneModel(t, j.model, plan)
+	j.checkBytes(t, plan, r)
+	path := r.write(t, 1)
+	got := llamatest.Logits(t, path, archInput)
+	if !j.softmax {
+		if n := differing(got, j.want); n > 0 {
+			t.Errorf("all experts in another order: %d logits differ from the source's", n)
+		}
+		return path
+	}
+	if far := greatest(got, j.want); !(far <= roundingBound) {
+		t.Errorf("all experts in another order: logits differ by up to %g", far)
+	}
+	for block, list := range plan.Layers {
+		for i := range list {
+			list[i] = i ^ (3+5*block)%plan.NumExperts
+		}
+	}
+	path = pruneModel(t, j.model, plan).write(t, 1)
+	if n := differing(llamatest.Logits(t, path, archInput), j.want); n > 0 {
+		t.Errorf("all experts in an order with the same sums: %d logits differ from the source's", n)
+	}
+	return path
+}
+
+// roundingBound is how far logits of a few units may move when sums are rounded otherwise.
+const roundingBound = 1e-4
+
+// sensitivity rotates each kind of routed tensor in the last layer that has it.
+func (j judgement) sensitivity(t *testing.T, path string) {
+	last := map[reap.Role]*reap.RoutedTensor{}
+	for layer, tensor := range j.experts.Tensors() {
+		if !layer.Draft {
+			last[tensor.Role] = tensor
+		}
+	}
+	for role, tensor := range last {
+		rotate(t, path, tensor.Name, 1)
+		changes := differing(llamatest.Logits(t, path, archInput), j.want) > 0
+		rotate(t, path, tensor.Name, -1)
+		if changes != j.reads(role) {
+			t.Errorf("%s rotated: logits change %v, want %v", tensor.Name, changes, j.reads(role))
+		}
+	}
+}
+
+// trunk lists the blocks that route and that the engine computes.
+func (j judgement) trunk() []int {
+	var blocks []int
+	for _, layer := range j.experts.Layers {
+		if !layer.Draft {
+			blocks = append(blocks, layer.Block)
+		}
+	}
+	return blocks
+}
+
+// reads reports whether the engine reads the tensors of a role.
+func (c archCase) reads(role reap.Role) bool {
+	switch name := string(role); {
+	case c.unread, strings.HasSuffix(name, ".input_scale"):
+		return false
+	case strings.HasSuffix(name, ".scale"):
+		return c.scaled
+	}
+	return true
+}
+
+// pruned judges a plan that drops experts, and says how.
+func (j judgement) pruned(t *testing.T) string {
+	plan := j.plan(archKeep, 2)
+	r := pruneModel(t, j.model, plan)
+	j.checkBytes(t, plan, r)
+	path := r.write(t, 1)
+	got := llamatest.Logits(t, path, archInput)
+	if (differing(got, j.want) > 0) == j.unread {
+		t.Errorf("dropping a quarter of the experts: logits change %v", !j.unread)
+	}
+	switch {
+	case j.mask != "":
+		if n := differing(got, sourceLogits(t, j.masked(t, plan, r), archInput)); n > 0 {
+			t.Errorf("%d logits differ from those of the masked source", n)
+		}
+	case j.layers != nil:
+		checkLayers(t, j.spec, *j.layers, path, j.trunk(), plan.Layers)
+	}
+	return j.method()
+}
+
+// method says how pruning is judged beyond the order of experts.
+func (c archCase) method() string {
+	switch {
+	case c.refused != "":
+		return "refused"
+	case c.unread:
+		return "bytes alone: the engine reads no routed tensor"
+	case c.maskAdded:
+		return "equals the source with a mask added, bit for bit"
+	case c.mask != "":
+		return "equals the masked source, bit for bit"
+	case c.layers != nil:
+		return "layers computed again"
+	}
+	return "order of experts and bytes"
+}
+
+// masked returns the source kept from choosing dropped experts. Where a table names a
+// token's experts it names those of the release instead.
+func (j judgement) masked(t *testing.T, plan *reap.Plan, r release) gguftest.Spec {
+	t.Helper()
+	spec := j.spec.Clone()
+	for _, layer := range j.experts.Layers {
+		keep := plan.Layers[layer.Block]
+		if table := layer.Tensor(reap.IDTable); table != nil {
+			spec.Tensor(table.Name).Data = oldIDs(t, r, table.Name, keep)
+			continue
+		}
+		name := fmt.Sprintf("blk.%d.%s", layer.Block, j.mask)
+		if bias := layer.Tensor(j.mask); bias != nil {
+			name = bias.Name
+		}
+		if j.maskAdded {
+			spec.Tensors = append(spec.Tensors, gguftest.Tensor{Name: name, Type: gguf.F32, Shape: []uint64{uint64(plan.NumExperts)}})
+		}
+		bias := specBytes(t, spec, name)
+		for id := range plan.NumExperts {
+			if !slices.Contains(keep, id) {
+				binary.LittleEndian.PutUint32(bias[4*id:], math.Float32bits(-1e30))
+			}
+		}
+		spec.Tensor(name).Data = bias
+	}
+	return spec
+}
+
+// oldIDs returns a release's id table in ids of the source.
+func oldIDs(t *testing.T, r release, name string, keep []int) []byte {
+	t.Helper()
+	i := slices.IndexFunc(r.views, func(v gguf.View) bool { return v.Name == name })
+	table := viewBytes(t, r.views[i])
+	for id := range slices.Chunk(table, 4) {
+		binary.LittleEndian.PutUint32(id, uint32(keep[binary.LittleEndian.Uint32(id)]))
+	}
+	return table
+}
+
+// perExpert matches names after "blk.N." of what must follow a keep list. It is written by
+// hand, not taken from the table that is tested here.
+var perExpert = regexp.MustCompile(`^(ffn_(gate|up|down|gate_up)_exps\.(weight|bias|scale|input_scale)|ffn_gate_inp\.(weight|bias)|exp_probs_b(\.bias)?)$`)
+
+// checkBytes compares every tensor of a release with the generator's output, cut by name.
+func (j judgement) checkBytes(t *testing.T, plan *reap.Plan, r release) {
+	t.Helper()
+	if len(r.views) != len(j.spec.Tensors) {
+		t.Fatalf("%d tensors, want %d", len(r.views), len(j.spec.Tensors))
+	}
+	for i, v := range r.views {
+		if name := j.spec.Tensors[i].Name; v.Name != name {
+			t.Fatalf("tensor %d is %q, want %q", i, v.Name, name)
+		}
+		var block int
+		var name string
+		fmt.Sscanf(v.Name, "blk.%d.%s", &block, &name)
+		source, got := specBytes(t, j.spec, v.Name), viewBytes(t, v)
+		keep := plan.Layers[block]
+		switch {
+		case name == string(reap.IDTable):
+			checkTable(t, source, oldIDs(t, r, v.Name, keep), keep)
+			continue
+		case perExpert.MatchString(name):
+			slab := len(source) / plan.NumExperts
+			var kept []byte
+			for _, id := range keep {
+				kept = append(kept, source[id*slab:(id+1)*slab]...)
+			}
+			source = kept
+		}
+		if !bytes.Equal(got, source) {
+			t.Errorf("tensor %q differs from the source's kept slabs", v.Name)
+		}
+	}
+}
+
+// checkTable wants kept ids where they were, and kept ones in place of dropped ones, none
+// of them twice for a token.
+func checkTable(t *testing.T, source, got []byte, keep []int) {
+	t.Helper()
+	const used = 4
+	for token, row := range slices.Collect(slices.Chunk(source, 4*used)) {
+		seen := map[int]bool{}
+		for i := range used {
+			old := int(binary.LittleEndian.Uint32(row[4*i:]))
+			now := int(binary.LittleEndian.Uint32(got[4*(token*used+i):]))
+			if slices.Contains(keep, old) && now != old || !slices.Contains(keep, now) || seen[now] {
+				t.Errorf("token %d: expert %d became %d", token, old, now)
+			}
+			seen[now] = true
+		}
+	}
+}
+
+func finite(logits [][]float32) bool {
+	return !slices.ContainsFunc(logits, func(row []float32) bool {
+		return slices.ContainsFunc(row, func(x float32) bool { return x-x != 0 })
+	})
+}
+
+// greatest returns the greatest difference between two sets of logits.
+func greatest(got, want [][]float32) float32 {
+	var far float32
+	for i := range want {
+		for k := range want[i] {
+			far = max(far, got[i][k]-want[i][k], want[i][k]-got[i][k])
+		}
+	}
+	return far
+}

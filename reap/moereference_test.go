@@ -1,0 +1,270 @@
+package reap_test
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"ggufreap/gguf/gguftest"
+	"ggufreap/reap"
+	"ggufreap/reap/llama"
+	"ggufreap/reap/llama/llamatest"
+)
+
+// A routing says how the layers of an architecture turn router logits into the weights of
+// the used experts, and what an expert does. It is read from llama.cpp's graphs.
+type routing struct {
+	sigmoid     bool // of each logit; softmax over all experts otherwise
+	renormalise bool // divide the weights by their sum
+	inputs      bool // a weight scales its expert's input, not its output
+	scaled      bool // the graph reads the scales of the projections
+	activation  func(float64) float64
+	result      string // llama.cpp's name of the sum, "ffn_moe_out" unless set
+}
+
+func silu(x float64) float64 { return x / (1 + math.Exp(-x)) }
+func relu(x float64) float64 { return max(x, 0) }
+func gelu(x float64) float64 {
+	return 0.5 * x * (1 + math.Tanh(math.Sqrt(2/math.Pi)*x*(1+0.044715*x*x)))
+}
+
+// A layerReference computes in float64 what one layer's routed experts make of a token. It
+// takes weights from the source by their old ids and knows nothing of views or slabs.
+type layerReference struct {
+	routing
+	keep                []int // the ids that may be chosen
+	used, hidden, width int
+	router, bias        []float64   // by id
+	gate, up, down      [][]float64 // by id, rows one after another
+	gateS, upS, downS   []float64   // scales by id, nil when there are none
+}
+
+func newLayerReference(t *testing.T, spec gguftest.Spec, block int, r routing, keep []int) *layerReference {
+	t.Helper()
+	numbers := func(role reap.Role) []float64 {
+		name := fmt.Sprintf("blk.%d.%s", block, role)
+		if spec.Tensor(name) == nil {
+			return nil
+		}
+		return float64s(specBytes(t, spec, name))
+	}
+	experts, _ := spec.Metadata.ArchUint("expert_count")
+	slabs := func(list []float64) [][]float64 {
+		if list == nil {
+			return nil
+		}
+		return slices.Collect(slices.Chunk(list, len(list)/int(experts)))
+	}
+	used, _ := spec.Metadata.ArchUint("expert_used_count")
+	l := &layerReference{
+		routing: r, keep: keep, used: int(used),
+		router: numbers(reap.Router),
+		bias:   numbers(reap.SelectionBias),
+		gate:   slabs(numbers(reap.GateProjection)),
+		up:     slabs(numbers(reap.UpProjection)),
+		down:   slabs(numbers(reap.DownProjection)),
+	}
+	for _, merged := range slabs(numbers(reap.GateUpProjection)) { // the gate's rows first
+		l.gate = append(l.gate, merged[:len(merged)/2])
+		l.up = append(l.up, merged[len(merged)/2:])
+	}
+	if r.scaled {
+		l.gateS, l.upS, l.downS = numbers("ffn_gate_exps.scale"), numbers("ffn_up_exps.scale"), numbers("ffn_down_exps.scale")
+	}
+	l.hidden = len(l.router) / int(experts)
+	l.width = len(l.down[0]) / l.hidden
+	return l
+}
+
+func float64s(data []byte) []float64 {
+	list := make([]float64, len(data)/4)
+	for i := range list {
+		list[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:])))
+	}
+	return list
+}
+
+// compute returns the sum over the used experts. Routers of some architectures have an
+// input of their own.
+func (l *layerReference) compute(routerInput, input []float32) []float64 {
+	out := make([]float64, l.hidden)
+	for _, c := range l.choose(routerInput) {
+		in, weight := widen(input), c.weight
+		if l.inputs {
+			for i := range in {
+				in[i] *= c.weight
+			}
+			weight = 1
+		}
+		gate, up := product(l.gate[c.id], in), product(l.up[c.id], in)
+		for i := range gate {
+			gate[i] = l.activation(gate[i]*at(l.gateS, c.id, 1)) * up[i] * at(l.upS, c.id, 1)
+		}
+		for i, y := range product(l.down[c.id], gate) {
+			out[i] += weight * y * at(l.downS, c.id, 1)
+		}
+	}
+	return out
+}
+
+type choice struct {
+	id     int
+	weight float64
+}
+
+// choose ranks the kept experts by their probability and selection bias. A softmax runs over
+// the kept experts alone: the share of the dropped ones goes to them.
+func (l *layerReference) choose(x []float32) []choice {
+	logits := product(l.router, widen(x))
+	choices := make([]choice, 0, len(l.keep))
+	var sum float64
+	for _, id := range l.keep {
+		w := math.Exp(logits[id])
+		sum += w
+		if l.sigmoid {
+			w = 1 / (1 + math.Exp(-logits[id]))
+		}
+		choices = append(choices, choice{id, w})
+	}
+	if !l.sigmoid {
+		divide(choices, sum)
+	}
+	slices.SortFunc(choices, func(a, b choice) int { return cmp.Compare(b.weight+at(l.bias, b.id, 0), a.weight+at(l.bias, a.id, 0)) })
+	choices = choices[:l.used]
+	if l.renormalise {
+		sum = 0
+		for _, c := range choices {
+			sum += c.weight
+		}
+		divide(choices, sum)
+	}
+	return choices
+}
+
+func divide(choices []choice, by float64) {
+	for i := range choices {
+		choices[i].weight /= by
+	}
+}
+
+// at returns an expert's number, or what stands for it in a model without them.
+func at(list []float64, id int, otherwise float64) float64 {
+	if list == nil {
+		return otherwise
+	}
+	return list[id]
+}
+
+func widen(list []float32) []float64 {
+	wide := make([]float64, len(list))
+	for i, x := range list {
+		wide[i] = float64(x)
+	}
+	return wide
+}
+
+// product multiplies a matrix, row after row, with a vector.
+func product(matrix, x []float64) []float64 {
+	var y []float64
+	for row := range slices.Chunk(matrix, len(x)) {
+		var sum float64
+		for j, w := range row {
+			sum += w * x[j]
+		}
+		y = append(y, sum)
+	}
+	return y
+}
+
+// A layerTrace holds what went into a layer's routed experts and what came out of them, as
+// llama.cpp computed it: rows of one token each.
+type layerTrace struct{ routerInput, input, output [][]float32 }
+
+// traceLayers runs a model and records the given blocks.
+func traceLayers(t *testing.T, r routing, path string, tokens, blocks []int) map[int]*layerTrace {
+	t.Helper()
+	traces := map[int]*layerTrace{}
+	operands := map[string]*[][]float32{} // by the weight that they are multiplied with
+	results := map[string]*[][]float32{}
+	for _, block := range blocks {
+		trace := &layerTrace{}
+		traces[block] = trace
+		weight := func(role reap.Role) string { return fmt.Sprintf("blk.%d.%s", block, role) }
+		operands[weight(reap.Router)] = &trace.routerInput
+		operands[weight(reap.UpProjection)] = &trace.input
+		operands[weight(reap.GateUpProjection)] = &trace.input
+		results[fmt.Sprintf("%s-%d", cmp.Or(r.result, "ffn_moe_out"), block)] = &trace.output
+	}
+	// find returns what a node holds of a trace, and where to put it.
+	find := func(n llama.Node) (llama.Node, *[][]float32) {
+		if record := results[n.Name()]; record != nil {
+			return n, record
+		}
+		if weight, ok := n.Input(0); ok && operands[weight.Name()] != nil {
+			operand, _ := n.Input(1)
+			return operand, operands[weight.Name()]
+		}
+		return n, nil
+	}
+	model, err := llamatest.Engine(t).Open(path, llama.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	_, err = model.Trace(tokens, func(n llama.Node) bool {
+		_, record := find(n)
+		return record != nil
+	}, func(n llama.Node) {
+		holder, record := find(n)
+		list, err := holder.Float32s()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		*record = slices.Collect(slices.Chunk(list, len(list)/len(tokens)))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return traces
+}
+
+// referenceBound is how far llama.cpp's F32 sums, and its tables of activations in F16, may
+// be from the reference: a share of the greatest number in the token's row. One wrong
+// expert, row or scale is far beyond it.
+const referenceBound = 2e-3
+
+// checkLayers compares every layer of a model on disk with the reference. Keep names the
+// source's experts that the model holds.
+func checkLayers(t *testing.T, spec gguftest.Spec, r routing, path string, blocks []int, keep map[int][]int) {
+	t.Helper()
+	for block, trace := range traceLayers(t, r, path, archInput, blocks) {
+		if len(trace.output) != len(archInput) || len(trace.input) != len(archInput) || len(trace.routerInput) != len(archInput) {
+			t.Errorf("block %d: %d outputs, %d inputs, %d router inputs of %d tokens", block, len(trace.output), len(trace.input), len(trace.routerInput), len(archInput))
+			continue
+		}
+		layer := newLayerReference(t, spec, block, r, keep[block])
+		for token, got := range trace.output {
+			input := trace.input[token]
+			if r.inputs { // it was scaled for each used expert: take it as it was before
+				input = trace.routerInput[token]
+			}
+			want := layer.compute(trace.routerInput[token], input)
+			if far := farthest(got, want); !(far <= referenceBound) { // a NaN too
+				t.Errorf("block %d: token %d differs from the reference by %g", block, token, far)
+			}
+		}
+	}
+}
+
+// farthest returns the greatest difference as a share of the greatest number.
+func farthest(got []float32, want []float64) float64 {
+	var far, most float64
+	for i, w := range want {
+		far, most = max(far, math.Abs(w-float64(got[i]))), max(most, math.Abs(w))
+	}
+	return far / most
+}
