@@ -120,6 +120,7 @@ func TestCountsThatNoFileHolds(t *testing.T) {
 		{"dims that wrap to zero", little().head(1, 0).info("w", F32, 0, 1<<32, 1<<32), "has more elements"},
 		{"offset of 2^63", little().head(1, 0).info("w", F32, 1<<63, 1), "offset 9223372036854775808 is beyond any file"},
 		{"unknown value type", little().head(0, 1).pair("k", ValueType(13), uint32(0)), "metadata pair 1 of 1 \"k\": value type 13 is not known"},
+		{"greatest value type", little().head(0, 1).pair("k", ValueType(1<<32-1), uint32(0)), "value type 4294967295 is not known"},
 		{"unknown element type", little().head(0, 1).pair("k", Array, uint32(255), uint64(0)), "array element type 255 is not known"},
 		{"arrays without end", little().head(0, 1).pair("k", Array, bytes.Repeat(little().add(uint32(Array), uint64(1)).b, 5000)), "arrays are nested deeper than 8"},
 	}

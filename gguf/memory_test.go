@@ -46,7 +46,7 @@ func TestMemoryOfSmallFiles(t *testing.T) {
 			b.add(uint64(3), []byte{byte(i), byte(i >> 8), byte(i >> 16)}, uint32(0), uint32(0), uint64(32*i))
 		})},
 		{"tensors with everything wrong", little().head(size/27, 0).repeat(size/27, func(b *builder, i int) {
-			b.add(uint64(3), []byte{byte(i), byte(i >> 8), byte(i >> 16)}, uint32(0), uint32(999), uint64(1<<40-i))
+			b.add(uint64(3), []byte{byte(i), byte(i >> 8), byte(i >> 16)}, uint32(0), uint32(999), 1<<40-uint64(i))
 		})},
 		{"repeated tensors", little().head(size/24-2, 0).add(make([]byte, size-48))},
 		{"long names", little().head(16, 0).repeat(16, func(b *builder, i int) {
@@ -93,14 +93,22 @@ func TestMemoryOfSparseFiles(t *testing.T) {
 		{"tensors", little().head(size/25, 0)},
 		{"pairs", little().head(0, size/14)},
 		{"long array", little().head(0, 1).pair("k", Array, uint32(Uint64), uint64(size/8-100))},
+		{"strings", little().head(0, 1).pair("k", Array, uint32(Text), uint64(size/8-100))},
+		{"arrays", little().head(0, 1).pair("k", Array, uint32(Array), uint64(size/12-100))},
 		{"long string", little().head(0, 1).pair("k", Text, uint64(size-100))},
 		{"long key", little().head(0, 1).add(uint64(size - 100))},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			total := allocated(func() {
-				if f, err := NewFile("m.gguf", sparse(test.head.b), size); err == nil {
-					NewModel("m", f)
+				f, err := NewFile("m.gguf", sparse(test.head.b), size)
+				if err != nil {
+					return
+				}
+				NewModel("m", f)
+				for _, v := range f.Metadata.All() {
+					v.Text()
+					v.Raw()
 				}
 			})
 			if total > 4<<20 {

@@ -40,6 +40,7 @@ type scanner struct {
 	pos   int // next byte in buf
 	err   error
 
+	steps   int64  // strings and arrays in arrays so far
 	scratch []byte // used again for the names of each chunk of tensors
 }
 

@@ -11,6 +11,10 @@ import (
 // template. A longer value stays a span of its file and is read again when asked for.
 const inlineValue = 64 << 10
 
+// maxWhole is the greatest encoded size that is given as a whole, larger than any
+// tokenizer. A file full of holes can hold a string of a terabyte.
+const maxWhole = 64 << 20
+
 // A Value is one typed metadata value. It keeps the exact encoded bytes, so that a
 // value which is written again is the same bytes, and decodes them on demand.
 type Value struct {
@@ -74,10 +78,14 @@ func (v Value) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// Raw returns the encoded bytes.
+// Raw returns the encoded bytes, for values of at most 64 MiB. Longer ones are to be
+// read in parts.
 func (v Value) Raw() ([]byte, error) {
 	if v.span == nil {
 		return v.raw, nil
+	}
+	if v.Size() > maxWhole {
+		return nil, fmt.Errorf("value has %d bytes, at most %d can be read as a whole", v.Size(), maxWhole)
 	}
 	raw := make([]byte, v.Size())
 	if err := readFull(v.span, "metadata value", raw, 0); err != nil {
@@ -155,7 +163,8 @@ func (v Value) Bool() (value, ok bool) {
 	return v.raw[0] != 0, true
 }
 
-// Text returns the bytes of a string, which need not be UTF-8.
+// Text returns the bytes of a string, which need not be UTF-8. It reports false for one
+// that [Value.Raw] cannot give.
 func (v Value) Text() (string, bool) {
 	if v.typ != Text {
 		return "", false
@@ -188,10 +197,14 @@ func (v Value) Each(fn func(i int64, e Value) error) error {
 }
 
 // Uints returns the elements of an integer array, or one integer as a list of one.
-// It reports false for another type, a negative element, or a read error.
+// It reports false for another type, a negative element, a read error, and more than
+// 64 MiB.
 func (v Value) Uints() ([]uint64, bool) {
 	if u, ok := v.Uint(); ok {
 		return []uint64{u}, true
+	}
+	if v.Size() > maxWhole {
+		return nil, false
 	}
 	var list []uint64
 	err := v.Each(func(_ int64, e Value) error {
@@ -227,8 +240,13 @@ func (v Value) WithInt(n int64) (Value, error) {
 	return w, nil
 }
 
-// maxNesting bounds arrays of arrays; llama.cpp reads none at all.
-const maxNesting = 8
+const (
+	maxNesting = 8 // of arrays of arrays; llama.cpp reads none at all
+
+	// maxSteps bounds the strings and arrays in the arrays of a file, which have to be
+	// gone through one by one. A hole of a terabyte reads as endless empty ones.
+	maxSteps = 1 << 27
+)
 
 // typedValue reads a type word and a value of that type.
 func (s *scanner) typedValue() Value {
@@ -289,7 +307,14 @@ func (s *scanner) array(depth int) (ValueType, int64) {
 		s.fail(s.offset(), "arrays are nested deeper than %d", maxNesting)
 	}
 	elem := s.valueType("array element type")
+	at := s.offset()
 	count := s.length(elem.minSize(), "array")
+	if elem.fixedSize() == 0 {
+		if s.steps += count; s.steps > maxSteps {
+			s.fail(at, "with this array of %d, more than %d strings and arrays stand in arrays", count, maxSteps)
+			return 0, 0
+		}
+	}
 	switch elem {
 	case Text:
 		s.skipTexts(count, "string")

@@ -32,7 +32,7 @@ var valueTypes = [...]struct {
 	Uint64: {"u64", 8}, Int64: {"i64", 8}, Float64: {"f64", 8},
 }
 
-func (t ValueType) known() bool { return int(t) < len(valueTypes) }
+func (t ValueType) known() bool { return uint64(t) < uint64(len(valueTypes)) }
 
 // fixedSize returns the bytes of one value of t, 0 for strings and arrays.
 func (t ValueType) fixedSize() int64 { return valueTypes[t].size }

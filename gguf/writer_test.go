@@ -123,18 +123,18 @@ func TestDestinationThatFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shard := l.Shards[0]
+	shard, buf := l.Shards[0], make([]byte, 100)
 	for n := int64(0); n < shard.Size; n += 1 + n/200 {
-		err := shard.Write(context.Background(), &fullWriter{left: int(n)}, nil, nil)
+		err := shard.Write(context.Background(), &fullWriter{left: int(n)}, buf, nil)
 		if !errors.Is(err, errFull) {
 			t.Fatalf("full after %d bytes: %v", n, err)
 		}
-		err = shard.Write(context.Background(), &fullWriter{left: int(n), mute: true}, nil, nil)
+		err = shard.Write(context.Background(), &fullWriter{left: int(n), mute: true}, buf, nil)
 		if !errors.Is(err, io.ErrShortWrite) {
 			t.Fatalf("short after %d bytes: %v", n, err)
 		}
 	}
-	if err := shard.Write(context.Background(), &fullWriter{left: int(shard.Size)}, nil, nil); err != nil {
+	if err := shard.Write(context.Background(), &fullWriter{left: int(shard.Size)}, buf, nil); err != nil {
 		t.Error(err)
 	}
 }
