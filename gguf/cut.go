@@ -45,7 +45,7 @@ func (c *cutter) size(start, end int) int64 {
 }
 
 func (c *cutter) sizeBehind(head int64, start, end int) int64 {
-	return align(head+c.infos[end]-c.infos[start], c.alignment) + c.data[end] - c.data[start]
+	return dataOffset(head+c.infos[end]-c.infos[start], end-start, c.alignment) + c.data[end] - c.data[start]
 }
 
 // reach returns the greatest end, up to most, of a shard from start of at most limit
@@ -83,8 +83,12 @@ func (c *cutter) atMost() ([]int, error) {
 	}
 	var ends []int
 	if c.split.EmptyFirst || len(c.views) == 0 {
-		if size := align(c.first, c.alignment); size > limit {
-			return nil, fmt.Errorf("the metadata alone takes %d bytes, more than the limit of %d", size, limit)
+		head := c.first
+		if len(c.views) == 0 {
+			head = c.single
+		}
+		if head > limit {
+			return nil, fmt.Errorf("the metadata alone takes %d bytes, more than the limit of %d", head, limit)
 		}
 		ends = append(ends, 0)
 	}

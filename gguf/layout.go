@@ -59,7 +59,7 @@ func (s *ShardLayout) TensorBytes() int64 {
 }
 
 // NewLayout cuts the contents into shards, tensor order kept. A tensor is never cut.
-// Every file's data is padded to the alignment, its end included. It errs when a shard
+// The data of each tensor is padded to the alignment, that of the last one too. It errs when a shard
 // count cannot be had, when one tensor alone exceeds MaxBytes, and for contents that
 // could not be read back.
 func NewLayout(c Contents, s Split) (*Layout, error) {
@@ -95,9 +95,18 @@ func newShardLayout(version uint32, md *Metadata, views []View, alignment int64)
 		s.Offsets[i] = data
 		data += align(v.Size(), alignment)
 	}
-	s.DataOffset = align(header, alignment)
+	s.DataOffset = dataOffset(header, len(views), alignment)
 	s.Size = s.DataOffset + data
 	return s
+}
+
+// dataOffset returns where the data of so many tensors begins. Where there are none,
+// nothing is padded: vocabulary files and metadata-only shards end with their header.
+func dataOffset(header int64, tensors int, alignment int64) int64 {
+	if tensors == 0 {
+		return header
+	}
+	return align(header, alignment)
 }
 
 // infoSize returns the bytes of a view's entry in the tensor table.

@@ -53,7 +53,7 @@ func wantSound(t *testing.T, c Contents, l *Layout) {
 				data++
 			}
 		}
-		if s.DataOffset%s.Alignment != 0 || s.Size != s.DataOffset+data {
+		if len(s.Views) > 0 && s.DataOffset%s.Alignment != 0 || s.Size != s.DataOffset+data {
 			t.Fatalf("shard %d: data from %d, %d bytes of it, size %d", i, s.DataOffset, data, s.Size)
 		}
 	}
@@ -295,7 +295,7 @@ func TestLayoutRefuses(t *testing.T) {
 		{"negative count", none, Split{Shards: -1}, "negative"},
 		{"tensor above the limit", none, Split{MaxBytes: 200}, `tensor "t0": a file that holds it alone has 224 bytes, more than the limit of 200`},
 		{"metadata near the limit", set("k", TextValue(strings.Repeat("x", 5000))), Split{MaxBytes: 5000}, "5168 of them are metadata, which an empty first shard could hold"},
-		{"metadata above the limit", set("k", TextValue(strings.Repeat("x", 5000))), Split{MaxBytes: 5000, EmptyFirst: true}, "the metadata alone takes 5184 bytes, more than the limit of 5000"},
+		{"metadata above the limit", set("k", TextValue(strings.Repeat("x", 5000))), Split{MaxBytes: 5000, EmptyFirst: true}, "the metadata alone takes 5168 bytes, more than the limit of 5000"},
 		{"metadata above the limit, no tensors", func(c *Contents) { c.Views = nil }, Split{MaxBytes: 10}, "the metadata alone takes"},
 		{"version 1", func(c *Contents) { c.Version = 1 }, Split{}, "GGUF version 1 cannot be written"},
 		{"alignment 0", set(KeyAlignment, Uint32Value(0)), Split{}, "general.alignment 0 cannot be written"},

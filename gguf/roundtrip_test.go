@@ -169,3 +169,12 @@ func TestIdentityRewrite(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", out[0], file)
 	}
 }
+
+// Vocabulary files have no tensors, and end with their header.
+func TestIdentityRewriteWithoutTensors(t *testing.T) {
+	file := little().head(0, 1).pair(KeyArchitecture, Text, "bert").b
+	m := reopen(t, [][]byte{file})
+	if out := writeShards(t, layOutAs(t, m.Contents(), Split{})); !bytes.Equal(out[0], file) {
+		t.Errorf("got  %q\nwant %q", out[0], file)
+	}
+}
