@@ -20,8 +20,8 @@ type archCase struct {
 	// maskAdded the source has none and is given one.
 	mask      reap.Role
 	maskAdded bool
-	// layers says how to compute the layers again where nothing can mask the source.
-	layers *routing
+	// routing says how to compute layers again where nothing can mask the source.
+	routing *routing
 
 	softmax bool   // router weights begin as a softmax over all experts
 	scaled  bool   // the engine reads the scales of the projections
@@ -59,7 +59,7 @@ var (
 func selectionBias(arch string) archCase { return archCase{arch: arch, mask: reap.SelectionBias} }
 
 func computedAgain(arch string, r *routing) archCase {
-	return archCase{arch: arch, layers: r, softmax: !r.sigmoid}
+	return archCase{arch: arch, routing: r, softmax: !r.sigmoid}
 }
 
 // with returns a variant of a case.
@@ -70,10 +70,10 @@ func (c archCase) with(variant string, o gguftest.ArchitectureOptions) archCase 
 
 func (c archCase) readsScales() archCase {
 	c.scaled = true
-	if c.layers != nil {
-		r := *c.layers
+	if c.routing != nil {
+		r := *c.routing
 		r.scaled = true
-		c.layers = &r
+		c.routing = &r
 	}
 	return c
 }
@@ -85,6 +85,7 @@ func archCases() []archCase {
 	unbiased := selectionBias("deepseek2").with("no selection bias", gguftest.ArchitectureOptions{Unbiased: true})
 	unbiased.maskAdded = true
 	gptOSS := archCase{arch: "gpt-oss", mask: reap.RouterBias}
+	qwen3moe := computedAgain("qwen3moe", softmaxSelected).readsScales()
 	deepseek2, qwen35moe := selectionBias("deepseek2"), computedAgain("qwen35moe", softmaxSelected).readsScales()
 
 	cases := []archCase{
@@ -124,7 +125,7 @@ func archCases() []archCase {
 		computedAgain("phimoe", softmaxSelected),
 		computedAgain("qwen2moe", softmaxAll),
 		qwen35moe,
-		computedAgain("qwen3moe", softmaxSelected).readsScales(),
+		qwen3moe,
 		computedAgain("qwen3next", softmaxSelected).readsScales(),
 		computedAgain("qwen3vlmoe", softmaxSelected),
 		{arch: "refact", unread: true},
@@ -154,7 +155,7 @@ func archCases() []archCase {
 	}
 	for _, typ := range []gguf.Type{gguf.Q8_0, gguf.Q4_K, gguf.IQ1_S, gguf.MXFP4, gguf.NVFP4} {
 		o := gguftest.ArchitectureOptions{Projections: typ, Hidden: 256, Width: 256}
-		for _, c := range []archCase{selectionBias("kimi-k3"), deepseek2, selectionBias("glm4moe"), gptOSS, {arch: "qwen3moe", scaled: true, softmax: true}} {
+		for _, c := range []archCase{selectionBias("kimi-k3"), deepseek2, selectionBias("glm4moe"), gptOSS, qwen3moe} {
 			cases = append(cases, c.with(fmt.Sprint(typ), o))
 		}
 	}

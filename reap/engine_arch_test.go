@@ -221,8 +221,8 @@ func (j judgement) pruned(t *testing.T) string {
 		if n := differing(got, sourceLogits(t, j.masked(t, plan, r), archInput)); n > 0 {
 			t.Errorf("%d logits differ from those of the masked source", n)
 		}
-	case j.layers != nil:
-		checkLayers(t, j.spec, *j.layers, path, j.trunk(), plan.Layers)
+	case j.routing != nil:
+		j.checkRouting(t, path, plan)
 	}
 	return j.method()
 }
@@ -238,10 +238,28 @@ func (c archCase) method() string {
 		return "equals the source with a mask added, bit for bit"
 	case c.mask != "":
 		return "equals the masked source, bit for bit"
-	case c.layers != nil:
-		return "layers computed again"
+	case c.options.Projections != gguf.F32:
+		return "tokens that keep their experts keep the layer's result"
 	}
-	return "order of experts and bytes"
+	return "every layer computed again; tokens that keep their experts keep the layer's result"
+}
+
+// checkRouting compares a release with the reference, in every layer where experts are F32,
+// and with the source in the first.
+func (j judgement) checkRouting(t *testing.T, path string, plan *reap.Plan) {
+	t.Helper()
+	paths, err := j.spec.Write(t.TempDir(), gguf.Split{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := j.trunk()
+	first := blocks[0]
+	pruned := traceLayers(t, *j.routing, path, archInput, blocks)
+	source := traceLayers(t, *j.routing, paths[0], archInput, blocks[:1])
+	if j.options.Projections == gguf.F32 {
+		checkLayers(t, j.spec, *j.routing, pruned, plan.Layers)
+	}
+	checkSurvivors(t, j.spec, *j.routing, first, source[first], pruned[first], plan.Layers[first])
 }
 
 // masked returns the source kept from choosing dropped experts. Where a table names a

@@ -31,52 +31,67 @@ func gelu(x float64) float64 {
 	return 0.5 * x * (1 + math.Tanh(math.Sqrt(2/math.Pi)*x*(1+0.044715*x*x)))
 }
 
+// A layerRouter chooses in float64 the experts of a layer that a token uses.
+type layerRouter struct {
+	routing
+	keep         []int // the ids that may be chosen
+	used         int
+	router, bias []float64
+}
+
+func newLayerRouter(t *testing.T, spec gguftest.Spec, block int, r routing, keep []int) layerRouter {
+	t.Helper()
+	used, _ := spec.Metadata.ArchUint("expert_used_count")
+	return layerRouter{
+		routing: r, keep: keep, used: int(used),
+		router: numbers(t, spec, block, reap.Router), bias: numbers(t, spec, block, reap.SelectionBias),
+	}
+}
+
 // A layerReference computes in float64 what one layer's routed experts make of a token. It
 // takes weights from the source by their old ids and knows nothing of views or slabs.
 type layerReference struct {
-	routing
-	keep                []int // the ids that may be chosen
-	used, hidden, width int
-	router, bias        []float64   // by id
-	gate, up, down      [][]float64 // by id, rows one after another
-	gateS, upS, downS   []float64   // scales by id, nil when there are none
+	layerRouter
+	gate, up, down                [][]float64 // by id, rows one after another
+	gateScale, upScale, downScale []float64   // by id, nil when there are none
 }
 
 func newLayerReference(t *testing.T, spec gguftest.Spec, block int, r routing, keep []int) *layerReference {
 	t.Helper()
-	numbers := func(role reap.Role) []float64 {
-		name := fmt.Sprintf("blk.%d.%s", block, role)
-		if spec.Tensor(name) == nil {
-			return nil
-		}
-		return float64s(specBytes(t, spec, name))
-	}
 	experts, _ := spec.Metadata.ArchUint("expert_count")
-	slabs := func(list []float64) [][]float64 {
+	slabs := func(role reap.Role) [][]float64 {
+		list := numbers(t, spec, block, role)
 		if list == nil {
 			return nil
 		}
 		return slices.Collect(slices.Chunk(list, len(list)/int(experts)))
 	}
-	used, _ := spec.Metadata.ArchUint("expert_used_count")
 	l := &layerReference{
-		routing: r, keep: keep, used: int(used),
-		router: numbers(reap.Router),
-		bias:   numbers(reap.SelectionBias),
-		gate:   slabs(numbers(reap.GateProjection)),
-		up:     slabs(numbers(reap.UpProjection)),
-		down:   slabs(numbers(reap.DownProjection)),
+		layerRouter: newLayerRouter(t, spec, block, r, keep),
+		gate:        slabs(reap.GateProjection),
+		up:          slabs(reap.UpProjection),
+		down:        slabs(reap.DownProjection),
 	}
-	for _, merged := range slabs(numbers(reap.GateUpProjection)) { // the gate's rows first
+	for _, merged := range slabs(reap.GateUpProjection) { // the gate's rows first
 		l.gate = append(l.gate, merged[:len(merged)/2])
 		l.up = append(l.up, merged[len(merged)/2:])
 	}
 	if r.scaled {
-		l.gateS, l.upS, l.downS = numbers("ffn_gate_exps.scale"), numbers("ffn_up_exps.scale"), numbers("ffn_down_exps.scale")
+		l.gateScale = numbers(t, spec, block, "ffn_gate_exps.scale")
+		l.upScale = numbers(t, spec, block, "ffn_up_exps.scale")
+		l.downScale = numbers(t, spec, block, "ffn_down_exps.scale")
 	}
-	l.hidden = len(l.router) / int(experts)
-	l.width = len(l.down[0]) / l.hidden
 	return l
+}
+
+// numbers returns an F32 tensor of a block, nil when there is none.
+func numbers(t *testing.T, spec gguftest.Spec, block int, role reap.Role) []float64 {
+	t.Helper()
+	name := fmt.Sprintf("blk.%d.%s", block, role)
+	if spec.Tensor(name) == nil {
+		return nil
+	}
+	return float64s(specBytes(t, spec, name))
 }
 
 func float64s(data []byte) []float64 {
@@ -90,7 +105,7 @@ func float64s(data []byte) []float64 {
 // compute returns the sum over the used experts. Routers of some architectures have an
 // input of their own.
 func (l *layerReference) compute(routerInput, input []float32) []float64 {
-	out := make([]float64, l.hidden)
+	var out []float64
 	for _, c := range l.choose(routerInput) {
 		in, weight := widen(input), c.weight
 		if l.inputs {
@@ -101,10 +116,14 @@ func (l *layerReference) compute(routerInput, input []float32) []float64 {
 		}
 		gate, up := product(l.gate[c.id], in), product(l.up[c.id], in)
 		for i := range gate {
-			gate[i] = l.activation(gate[i]*at(l.gateS, c.id, 1)) * up[i] * at(l.upS, c.id, 1)
+			gate[i] = l.activation(gate[i]*at(l.gateScale, c.id, 1)) * up[i] * at(l.upScale, c.id, 1)
 		}
-		for i, y := range product(l.down[c.id], gate) {
-			out[i] += weight * y * at(l.downS, c.id, 1)
+		result := product(l.down[c.id], gate)
+		if out == nil {
+			out = make([]float64, len(result))
+		}
+		for i, y := range result {
+			out[i] += weight * y * at(l.downScale, c.id, 1)
 		}
 	}
 	return out
@@ -117,7 +136,7 @@ type choice struct {
 
 // choose ranks the kept experts by their probability and selection bias. A softmax runs over
 // the kept experts alone: the share of the dropped ones goes to them.
-func (l *layerReference) choose(x []float32) []choice {
+func (l layerRouter) choose(x []float32) []choice {
 	logits := product(l.router, widen(x))
 	choices := make([]choice, 0, len(l.keep))
 	var sum float64
@@ -229,6 +248,11 @@ func traceLayers(t *testing.T, r routing, path string, tokens, blocks []int) map
 	if err != nil {
 		t.Fatal(err)
 	}
+	for block, trace := range traces {
+		if len(trace.routerInput) != len(tokens) || len(trace.input) != len(tokens) || len(trace.output) != len(tokens) {
+			t.Fatalf("block %d: the trace lacks a router's input, experts' input or output", block)
+		}
+	}
 	return traces
 }
 
@@ -237,15 +261,11 @@ func traceLayers(t *testing.T, r routing, path string, tokens, blocks []int) map
 // expert, row or scale is far beyond it.
 const referenceBound = 2e-3
 
-// checkLayers compares every layer of a model on disk with the reference. Keep names the
-// source's experts that the model holds.
-func checkLayers(t *testing.T, spec gguftest.Spec, r routing, path string, blocks []int, keep map[int][]int) {
+// checkLayers compares every layer of a pruned model on disk with the reference. Keep names
+// the source's experts that the model holds.
+func checkLayers(t *testing.T, spec gguftest.Spec, r routing, traces map[int]*layerTrace, keep map[int][]int) {
 	t.Helper()
-	for block, trace := range traceLayers(t, r, path, archInput, blocks) {
-		if len(trace.output) != len(archInput) || len(trace.input) != len(archInput) || len(trace.routerInput) != len(archInput) {
-			t.Errorf("block %d: %d outputs, %d inputs, %d router inputs of %d tokens", block, len(trace.output), len(trace.input), len(trace.routerInput), len(archInput))
-			continue
-		}
+	for block, trace := range traces {
 		layer := newLayerReference(t, spec, block, r, keep[block])
 		for token, got := range trace.output {
 			input := trace.input[token]
@@ -257,6 +277,41 @@ func checkLayers(t *testing.T, spec gguftest.Spec, r routing, path string, block
 				t.Errorf("block %d: token %d differs from the reference by %g", block, token, far)
 			}
 		}
+	}
+}
+
+// checkSurvivors looks at tokens that lose none of their experts in a block with the same
+// inputs in source and pruned model. The block's sum must be the source's, times what a
+// softmax that is not renormalised gains: the share of all probability that the kept experts
+// had, inverted. It needs no weights but the router's, so experts may have any type.
+func checkSurvivors(t *testing.T, spec gguftest.Spec, r routing, block int, source, pruned *layerTrace, keep []int) {
+	t.Helper()
+	experts, _ := spec.Metadata.ArchUint("expert_count")
+	all := make([]int, experts)
+	for id := range all {
+		all[id] = id
+	}
+	before, after := newLayerRouter(t, spec, block, r, all), newLayerRouter(t, spec, block, r, keep)
+	survivors := 0
+	for token, x := range source.routerInput {
+		if !slices.Equal(x, pruned.routerInput[token]) {
+			t.Fatalf("block %d: token %d has another input than in the source", block, token)
+		}
+		was, is := before.choose(x), after.choose(x)
+		if slices.ContainsFunc(was, func(c choice) bool { return !slices.Contains(keep, c.id) }) {
+			continue
+		}
+		survivors++
+		want := widen(source.output[token])
+		for i := range want {
+			want[i] *= is[0].weight / was[0].weight
+		}
+		if far := farthest(pruned.output[token], want); !(far <= referenceBound) {
+			t.Errorf("block %d: token %d keeps its experts, but its sum moves by %g", block, token, far)
+		}
+	}
+	if survivors == 0 {
+		t.Errorf("block %d: no token keeps all its experts", block)
 	}
 }
 
