@@ -149,6 +149,14 @@ func archCases() []archCase {
 			},
 		},
 		{
+			arch: "glm4moe", variant: "used experts by layer", mask: reap.SelectionBias,
+			make: func() gguftest.Spec {
+				spec, _ := gguftest.Architecture("glm4moe", gguftest.ArchitectureOptions{})
+				spec.Metadata.Set("glm4moe.expert_used_count", gguf.Uint32sValue(0, 4, 2))
+				return spec
+			},
+		},
+		{
 			arch: "llama4", variant: "128 experts", refused: "llama4 with 128 experts",
 			options: gguftest.ArchitectureOptions{Experts: 128},
 		},

@@ -1,6 +1,9 @@
 package reap
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // faults returns what is wrong with the plan whatever the model.
 func (p *Plan) faults() Faults {
@@ -77,11 +80,11 @@ func (p *Plan) checkLayers(e *Experts, fs *Faults) {
 // and llama-model.cpp): group g is the g-th run of consecutive ids, a group is ranked
 // by its two best experts, and the used experts come from the used groups.
 func (p *Plan) checkGroups(e *Experts, fs *Faults) {
-	if e.Groups == 1 {
-		return
-	}
 	if err := groupFault(e, p.KeepCount); err != nil {
 		fs.add("plan", "%v", err)
+		return
+	}
+	if e.Groups == 1 {
 		return
 	}
 	size, kept := e.Count/e.Groups, p.KeepCount/e.Groups
@@ -108,6 +111,8 @@ func (e *Experts) CheckKeep(keep int) error {
 // groupFault says why keep experts cannot be shared out among the model's groups.
 func groupFault(e *Experts, keep int) error {
 	switch kept := keep / e.Groups; {
+	case e.Groups == 1 && e.grouped && keep == 1:
+		return errors.New("keeps 1 expert, but llama.cpp wants more experts than routing groups, and the model states 1 group")
 	case e.Groups == 1:
 		return nil
 	case keep%e.Groups != 0:
@@ -125,7 +130,9 @@ func (p *Plan) checkRules(fs *Faults) {
 	if r := p.Rules.DroppedIDs; r != "" && r != NearestKept {
 		fs.add("rules.dropped_ids", "%q is not known, want %q", r, NearestKept)
 	}
-	if r := p.Rules.DraftLayers; r != "" && r != DraftScored && r != DraftGiven {
-		fs.add("rules.draft_layers", "%q is not known, want %q or %q", r, DraftScored, DraftGiven)
+	switch r := p.Rules.DraftLayers; r {
+	case "", DraftScored, DraftGiven, DraftAsLast:
+	default:
+		fs.add("rules.draft_layers", "%q is not known, want %q, %q or %q", r, DraftScored, DraftGiven, DraftAsLast)
 	}
 }

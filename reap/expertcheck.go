@@ -19,7 +19,7 @@ func (f *finder) checkCounts() {
 	}
 	for _, l := range e.Layers {
 		for _, t := range l.Tensors {
-			f.checkTensor(t)
+			f.checkTensor(l.Block, t)
 		}
 	}
 	for _, c := range counts {
@@ -93,14 +93,14 @@ func (f *finder) layerCounts() []layerCount {
 }
 
 // checkTensor checks the shape of one routed tensor and finds its slab size.
-func (f *finder) checkTensor(t *RoutedTensor) {
+func (f *finder) checkTensor(block int, t *RoutedTensor) {
 	where := tensorPlace(t.Tensor)
 	if len(t.Shape) != roleDims[t.Role] {
 		f.faults.add(where, "%d dims, want %d", len(t.Shape), roleDims[t.Role])
 		return
 	}
 	if t.Role == IDTable {
-		f.checkTable(t)
+		f.checkTable(block, t)
 		return
 	}
 	count := uint64(f.experts.Count)
@@ -121,11 +121,11 @@ func (f *finder) checkTensor(t *RoutedTensor) {
 	t.SlabBytes = size / int64(count)
 }
 
-func (f *finder) checkTable(t *RoutedTensor) {
+func (f *finder) checkTable(block int, t *RoutedTensor) {
 	if t.Type != gguf.I32 {
 		f.faults.add(tensorPlace(t.Tensor), "type %s, want I32", t.Type)
 	}
-	if used := f.experts.Used; used != 0 && t.Shape[0] != uint64(used) {
+	if used := f.usedIn(block); used != 0 && t.Shape[0] != used {
 		f.faults.add(tensorPlace(t.Tensor), "rows of %d ids, want %d, the experts used", t.Shape[0], used)
 	}
 }

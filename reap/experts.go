@@ -16,12 +16,15 @@ import (
 type Experts struct {
 	Architecture string
 	Count        int // routed experts in each layer
-	Used         int // experts chosen for a token
+	Used         int // experts chosen for a token, the most of any layer
 	Shared       int // experts that are always active; never pruned
 	Groups       int // routing groups, 1 when experts are not grouped
 	GroupsUsed   int // groups chosen for a token, 1 when experts are not grouped
 	Gating       Gating
 	Layers       []*Layer // the blocks that route, ascending
+
+	// grouped says that the metadata states a group count, be it 1.
+	grouped bool
 
 	// Notes are facts that the user should know and that stop nothing.
 	Notes []string
@@ -142,7 +145,8 @@ type finder struct {
 	faults Faults
 	// metadataFaults matter only when the model turns out to have routed experts.
 	metadataFaults Faults
-	draftFrom      int // first draft block
+	draftFrom      int      // first draft block
+	used           []uint64 // of each block, when the metadata has a list
 	blockCount     int
 }
 
@@ -151,9 +155,10 @@ func (f *finder) readMetadata() {
 	e := &f.experts
 	e.Architecture = f.md.Architecture()
 	e.Count = f.count("expert_count", true)
-	e.Used = f.count("expert_used_count", true)
+	f.readUsed()
 	e.Shared = f.count("expert_shared_count", false)
-	e.Groups = max(1, f.count("expert_group_count", false))
+	groups := f.count("expert_group_count", false)
+	e.Groups, e.grouped = max(1, groups), groups > 0
 	e.GroupsUsed = 1
 	if e.Groups > 1 {
 		e.GroupsUsed = f.count("expert_group_used_count", true)
@@ -165,6 +170,29 @@ func (f *finder) readMetadata() {
 	if n := f.count("nextn_predict_layers", false); n > 0 {
 		f.draftFrom = f.blockCount - n
 	}
+}
+
+// readUsed takes the experts used for a token: one number, or one for each block.
+func (f *finder) readUsed() {
+	v, _ := f.md.Arch("expert_used_count")
+	list, ok := v.Uints()
+	if !ok || v.Type() != gguf.Array || len(list) == 0 {
+		f.experts.Used = f.count("expert_used_count", true)
+		return
+	}
+	f.used = list
+	f.experts.Used = int(min(slices.Max(list), math.MaxInt32))
+}
+
+// usedIn returns the experts that a block uses for a token.
+func (f *finder) usedIn(block int) uint64 {
+	switch {
+	case f.used == nil:
+		return uint64(f.experts.Used)
+	case block < len(f.used):
+		return f.used[block]
+	}
+	return 0
 }
 
 // count reads a small number under the architecture; a required one that is absent or

@@ -17,6 +17,7 @@ import (
 type recipe struct {
 	arch    string
 	keys    map[string]gguf.Value // under the architecture
+	others  map[string]gguf.Value // elsewhere
 	shards  int
 	tensors []ingredient
 }
@@ -96,6 +97,9 @@ func (r *recipe) model(t testing.TB) *gguf.Model {
 	md.Set(gguf.KeyArchitecture, gguf.TextValue(r.arch))
 	for _, suffix := range sortedKeys(r.keys) {
 		md.Set(r.arch+"."+suffix, r.keys[suffix])
+	}
+	for _, key := range sortedKeys(r.others) {
+		md.Set(key, r.others[key])
 	}
 	c := gguf.Contents{Version: 3, Metadata: md}
 	for i, in := range r.tensors {

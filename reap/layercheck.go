@@ -8,7 +8,9 @@ import (
 // most of the other layers have.
 func (f *finder) checkLayers() {
 	for _, l := range f.experts.Layers {
-		f.checkProjections(l)
+		if !f.legacy[l.Block] { // which has its projections elsewhere, and a fault of its own
+			f.checkProjections(l)
+		}
 	}
 	for _, role := range sortedRoles() {
 		f.checkPresence(role)
@@ -57,6 +59,7 @@ func (f *finder) checkPresence(role Role) {
 	var with, without []int
 	for _, l := range f.experts.Layers {
 		switch {
+		case f.legacy[l.Block]:
 		case l.Tensor(role) != nil:
 			with = append(with, l.Block)
 		case role == GateProjection && l.Tensor(GateUpProjection) != nil:

@@ -67,31 +67,33 @@ func (v Provenance) set(md *gguf.Metadata) {
 	md.Set(KeySourceExperts, gguf.Uint32Value(uint32(v.Plan.NumExperts)))
 }
 
-// PerExpertKeys lists the architecture's keys that are arrays with one entry for each
-// expert, as far as lengths can tell. Arrays that are known to run over layers or to
-// have a length of their own are left out.
+// PerExpertKeys lists the keys that are arrays with one entry for each expert, as far as
+// lengths can tell. Arrays that are known to run over layers or to have a length of their
+// own are left out.
 func PerExpertKeys(m *gguf.Model, e *Experts) []string {
 	md := m.Metadata()
-	prefix := md.ArchKey("")
 	var keys []string
 	for key, v := range md.All() {
-		suffix, under := strings.CutPrefix(key, prefix)
-		if under && v.Type() == gguf.Array && v.Len() == int64(e.Count) && !knownArray(suffix) {
+		if v.Type() == gguf.Array && v.Len() == int64(e.Count) && !knownArray(strings.TrimPrefix(key, md.ArchKey(""))) {
 			keys = append(keys, key)
 		}
 	}
 	return keys
 }
 
-// knownArray reports whether an array's length has nothing to do with experts.
-func knownArray(suffix string) bool {
-	switch suffix {
+// knownArray reports whether an array's length has nothing to do with experts. Its name is
+// the key without the architecture.
+func knownArray(name string) bool {
+	switch name {
 	case "feed_forward_length", "swiglu_clamp_exp", "swiglu_clamp_shexp", // by layer
 		"deepstack_mapping", "target_layers", "classifier.output_labels":
 		return true
 	}
-	for _, prefix := range []string{"attention.", "rope.", "xielu.", "ssm.", "kda.", "shortconv."} {
-		if strings.HasPrefix(suffix, prefix) {
+	for _, prefix := range []string{
+		"attention.", "rope.", "xielu.", "ssm.", "kda.", "shortconv.", "ple.",
+		"general.", "tokenizer.", "split.",
+	} {
+		if strings.HasPrefix(name, prefix) {
 			return true
 		}
 	}

@@ -47,8 +47,9 @@ func Choose(e *Experts, s *Scores, keep int, o ChooseOptions) (*Plan, error) {
 
 // Rules for the lists of draft layers.
 const (
-	DraftScored = "scored" // by their own scores, as any layer
-	DraftGiven  = "given"  // as the file with the lists says
+	DraftScored = "scored"        // by their own scores, as any layer
+	DraftGiven  = "given"         // as the file with the lists says
+	DraftAsLast = "as-last-layer" // the list of the last layer before them
 )
 
 // draftRule returns the rule that a plan must state: none without draft layers.
@@ -60,6 +61,22 @@ func draftRule(e *Experts, rule string) string {
 }
 
 func givenRules(e *Experts) Rules { return Rules{DraftLayers: draftRule(e, DraftGiven)} }
+
+// FillDraft gives draft layers without a list that of the last layer before them, and
+// records the rule. Calibration does not reach draft layers, so plans that were made of it
+// often leave them out. A plan that lacks no such list stays as it is.
+func (p *Plan) FillDraft(e *Experts) {
+	var last []int
+	for _, l := range e.Layers {
+		switch list, has := p.Layers[l.Block]; {
+		case !l.Draft:
+			last = list
+		case !has && last != nil:
+			p.Layers[l.Block] = slices.Clone(last)
+			p.Rules.DraftLayers = DraftAsLast
+		}
+	}
+}
 
 func checkAlways(e *Experts, always map[int][]int, keep int, fs *Faults) {
 	for _, block := range sortedKeys(always) {

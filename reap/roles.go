@@ -52,6 +52,9 @@ var roleDims = map[Role]int{
 	RouterBias:    1,
 	SelectionBias: 1,
 	IDTable:       2,
+
+	// deepseek4 with vision: the selection bias of image tokens.
+	"exp_probs_b_vl.bias": 1,
 }
 
 // roleOf finds the role of a tensor by its name after "blk.N.".
@@ -71,9 +74,11 @@ var bystanderNames = []string{
 }
 
 var bystanderPrefixes = []string{
-	"attn_", "cross_attn_", "ssm_", "shortconv.", "indexer.", "time_mix_", "channel_mix_",
+	"attn_", "cross_attn_", "ssm_", "shortconv.", "indexer.", "indexer_", "time_mix_", "channel_mix_",
 	"ffn_norm", "ffn_sub_norm", "ffn_res_score", "post_attention_norm", "post_ffw_norm", "pre_ffw_norm",
-	"layer_output_", "altup_", "laurel_", "hc_attn_", "hc_ffn_",
+	"layer_output_", "altup_", "laurel_", "hc_attn_", "hc_ffn_", "ple_",
+	"vis_", // CogVLM's "visual experts" are chosen by what a token is, not by a router
+	"ffn_conv_",
 	"ffn_gate.", "ffn_up.", "ffn_down.", "ffn.act", // a dense feed-forward in parallel
 	"ffn_gate_shexp.", "ffn_up_shexp.", "ffn_down_shexp.", "ffn_gate_up_shexp.", "ffn_gate_inp_shexp.",
 	"ffn_routed_", // Kimi-K3: in and out of the latent space, shared by all experts

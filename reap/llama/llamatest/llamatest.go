@@ -14,7 +14,7 @@ import (
 // is none: what llama.cpp should have judged must not pass unjudged.
 func Engine(t testing.TB) *llama.Engine {
 	t.Helper()
-	engine, err := llama.Load(folder(t))
+	engine, err := llama.Load(Folder(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,8 @@ func Logits(t testing.TB, path string, tokens []int) [][]float32 {
 	return logits
 }
 
-func folder(t testing.TB) string {
+// Folder returns the folder that the library is loaded from.
+func Folder(t testing.TB) string {
 	t.Helper()
 	if dir := os.Getenv("GGUFREAP_ENGINE"); dir != "" {
 		return dir
