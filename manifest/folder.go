@@ -1,25 +1,54 @@
 package manifest
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
+	"math"
 	"os"
+	"slices"
 )
 
-// Folder is what staging a release needs of a folder. Names are base names. Tests put
-// faults into it.
-type Folder interface {
+// A disk is where folders are. Tests put faults into it.
+type disk interface {
+	// Open opens a folder; its error is fs.ErrNotExist when there is nothing.
+	Open(path string) (folder, error)
+	// Make makes a folder, and those above it, and opens it.
+	Make(path string) (folder, error)
+	// Remove removes an empty folder.
+	Remove(path string) error
+}
+
+// A folder is what staging a release needs of a folder. Names are base names.
+type folder interface {
+	// List returns what is there, sorted by name.
+	List() ([]fs.DirEntry, error)
+	Open(name string) (inputFile, error)
 	// Create makes a file that must not exist.
-	Create(name string) (OutputFile, error)
+	Create(name string) (outputFile, error)
+	// Lock opens a file, which it makes if need be, and holds it against every other
+	// process. Its error is errLocked when another has it.
+	Lock(name string) (lockedFile, error)
 	// Rename gives a file another name, replacing what had it.
 	Rename(from, to string) error
 	Remove(name string) error
-	// Sync makes names durable, as OutputFile.Sync does for bytes.
+	// Sync makes names durable, as outputFile.Sync does for bytes.
 	Sync() error
+	Room() (room, error)
 	Close() error
 }
 
-// OutputFile is a file being written front to back.
-type OutputFile interface {
+// An inputFile is a file being read.
+type inputFile interface {
+	io.ReaderAt
+	io.Closer
+	Size() (int64, error)
+}
+
+// An outputFile is a file being written front to back.
+type outputFile interface {
 	io.Writer
 	// Reserve asks for the space of a file of size bytes, so that a full disk shows
 	// before the copying. A file system that cannot is no error.
@@ -28,10 +57,41 @@ type OutputFile interface {
 	Close() error
 }
 
-// osFolder is a folder of the operating system. An os.Root keeps every name inside.
-type osFolder struct{ root *os.Root }
+// A lockedFile is a file that no other process may lock. Close gives up the lock.
+type lockedFile interface {
+	inputFile
+	io.WriterAt
+	Truncate(size int64) error
+	Sync() error
+	// Discard removes the file and gives up the lock.
+	Discard() error
+}
 
-func openFolder(path string) (Folder, error) {
+// errLocked says that another process holds a file.
+var errLocked = errors.New("another process holds it")
+
+// A room is what a folder can still take.
+type room struct {
+	free  int64 // bytes that this user may write; -1 when not known
+	block int64 // bytes in which the file system gives out space; at least 1
+	file  int64 // greatest size of a file that this process may write
+}
+
+// unknownRoom takes anything.
+var unknownRoom = room{free: -1, block: 1, file: math.MaxInt64}
+
+// osDisk is the operating system's.
+type osDisk struct{}
+
+// Open looks before it opens: opening a named pipe would wait for somebody to write.
+func (osDisk) Open(path string) (folder, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%q is not a folder", path)
+	}
 	root, err := os.OpenRoot(path)
 	if err != nil {
 		return nil, err
@@ -39,19 +99,109 @@ func openFolder(path string) (Folder, error) {
 	return osFolder{root}, nil
 }
 
-func (f osFolder) Create(name string) (OutputFile, error) {
-	file, err := f.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+func (d osDisk) Make(path string) (folder, error) {
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return nil, err
+	}
+	return d.Open(path)
+}
+
+func (osDisk) Remove(path string) error { return os.Remove(path) }
+
+// osFolder is a folder of the operating system. An os.Root keeps every name inside.
+type osFolder struct{ root *os.Root }
+
+func (f osFolder) List() ([]fs.DirEntry, error) {
+	dir, err := f.root.Open(".")
 	if err != nil {
 		return nil, err
 	}
-	return osFile{file}, nil
+	defer dir.Close()
+	entries, err := dir.ReadDir(-1)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	return entries, err
+}
+
+func (f osFolder) Open(name string) (inputFile, error) {
+	if err := f.checkRegular(name); err != nil {
+		return nil, err
+	}
+	return f.open(name, os.O_RDONLY)
+}
+
+func (f osFolder) Create(name string) (outputFile, error) {
+	return f.open(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+}
+
+func (f osFolder) Lock(name string) (lockedFile, error) {
+	if err := f.checkRegular(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	file, err := f.open(name, os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return nil, err
+	}
+	if err := lockFile(file.File); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	locked := osLockedFile{file, f.root, name}
+	if err := locked.checkName(); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return locked, nil
+}
+
+func (f osFolder) open(name string, flag int) (osFile, error) {
+	file, err := f.root.OpenFile(name, flag, 0o666)
+	return osFile{file}, err
+}
+
+// checkRegular refuses links, devices and pipes, before they are opened.
+func (f osFolder) checkRegular(name string) error {
+	info, err := f.root.Lstat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%q is not a regular file", name)
+	}
+	return err
 }
 
 func (f osFolder) Rename(from, to string) error { return f.root.Rename(from, to) }
 func (f osFolder) Remove(name string) error     { return f.root.Remove(name) }
 func (f osFolder) Close() error                 { return f.root.Close() }
 func (f osFolder) Sync() error                  { return syncFolder(f.root) }
+func (f osFolder) Room() (room, error)          { return roomOf(f.root.Name()) }
 
 type osFile struct{ *os.File }
 
 func (f osFile) Reserve(size int64) error { return reserve(f.File, size) }
+
+func (f osFile) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+type osLockedFile struct {
+	osFile
+	root *os.Root
+	name string
+}
+
+// checkName refuses a file that its last holder removed between our opening and
+// locking it: the lock of a file without a name holds nobody off.
+func (f osLockedFile) checkName() error {
+	there, err := f.root.Lstat(f.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errLocked
+	}
+	if err != nil {
+		return err
+	}
+	mine, err := f.Stat()
+	if err == nil && !os.SameFile(there, mine) {
+		err = errLocked
+	}
+	return err
+}

@@ -72,6 +72,7 @@ type meter struct {
 	mu     sync.Mutex
 	done   int64
 	total  int64
+	again  int64 // bytes to come that were counted before
 	report Progress
 }
 
@@ -84,8 +85,17 @@ func (m *meter) Write(p []byte) (int, error) {
 	if m.report != nil {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.done += int64(len(p))
+		counted := min(m.again, int64(len(p)))
+		m.again -= counted
+		m.done += int64(len(p)) - counted
 		m.report(m.done, m.total)
 	}
 	return len(p), nil
+}
+
+// repeat says that n of the bytes that passed by will do so once more.
+func (m *meter) repeat(n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.again += n
 }

@@ -11,9 +11,9 @@ import (
 	"slices"
 )
 
-// Publish gives every staged file its name, and at last writes the list of sums. That a
-// file is missing which NewStage was told of is an error. When Publish fails, Discard
-// removes what it did.
+// Publish gives every staged file its name, then writes the list of sums, and removes
+// the journal last. That a file is missing which NewStage was told of is an error. A
+// release whose publishing failed can be resumed.
 func (s *Stage) Publish(ctx context.Context) error {
 	if err := s.checkComplete(); err != nil {
 		return err
@@ -25,25 +25,30 @@ func (s *Stage) Publish(ctx context.Context) error {
 	if err := s.dropOldList(); err != nil {
 		return err
 	}
-	for _, f := range s.staged {
-		if err := s.publish(f.Name); err != nil {
+	for i := range s.staged {
+		f := &s.staged[i]
+		if err := s.publish(f); err != nil {
 			return err
 		}
+		list = append(list, f.FileSum)
 	}
 	if err := s.syncNames(); err != nil {
 		return err
 	}
-	if err := s.writeList(append(list, s.staged...)); err != nil {
+	if err := s.writeList(list); err != nil {
 		return err
 	}
+	if err := s.journal.file.Discard(); err != nil {
+		return s.wrap(JournalName, err)
+	}
 	s.done = true
-	return nil
+	return s.syncNames()
 }
 
 // checkComplete refuses to publish less than was announced.
 func (s *Stage) checkComplete() error {
 	for _, name := range slices.Sorted(maps.Keys(s.names)) {
-		if name != SumsName && !slices.ContainsFunc(s.staged, func(f FileSum) bool { return f.Name == name }) {
+		if name != SumsName && !slices.ContainsFunc(s.staged, func(f stagedFile) bool { return f.Name == name }) {
 			return fmt.Errorf("file %q was announced for this release and not written", name)
 		}
 	}
@@ -52,11 +57,11 @@ func (s *Stage) checkComplete() error {
 
 // writeList writes the list of sums, which makes the folder a release.
 func (s *Stage) writeList(list []FileSum) error {
-	s.begin(SumsName)
-	if _, err := s.writeFile(SumsName, 0, func(w io.Writer) error { return WriteSums(w, list) }); err != nil {
+	sum, err := s.writeFile(SumsName, 0, func(w io.Writer) error { return WriteSums(w, list) })
+	if err != nil {
 		return err
 	}
-	if err := s.publish(SumsName); err != nil {
+	if err := s.publish(&stagedFile{FileSum: FileSum{SumsName, sum}}); err != nil {
 		return err
 	}
 	return s.syncNames()
@@ -72,12 +77,30 @@ func (s *Stage) syncNames() error {
 // sumKept takes the sums of files that were in the folder before and stay.
 func (s *Stage) sumKept(ctx context.Context) ([]FileSum, error) {
 	sums := make([]FileSum, len(s.kept))
-	err := forEach(ctx, len(s.kept), s.workers, func(ctx context.Context, i int, buf []byte) error {
-		sum, _, err := sumFile(ctx, filepath.Join(s.path, s.kept[i]), buf, nil)
+	err := forEach(ctx, len(s.kept), s.options.Workers, func(ctx context.Context, i int, buf []byte) error {
+		sum, err := s.sum(ctx, s.kept[i], buf)
 		sums[i] = FileSum{s.kept[i], sum}
 		return err
 	})
 	return sums, err
+}
+
+// sum takes the sum of a file of the folder.
+func (s *Stage) sum(ctx context.Context, name string, buf []byte) (Sum, error) {
+	f, err := s.folder.Open(name)
+	if err != nil {
+		return Sum{}, fmt.Errorf("output folder %q: %w", s.path, err)
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return Sum{}, fmt.Errorf("output folder %q: %w", s.path, err)
+	}
+	hasher := newFileHasher()
+	if err := scan(ctx, f, size, buf, hasher, nil); err != nil {
+		return Sum{}, fmt.Errorf("%q: %w", filepath.Join(s.path, name), err)
+	}
+	return hasher.Sum(), nil
 }
 
 // dropOldList removes the list of an earlier release before its files are replaced, so
@@ -93,10 +116,14 @@ func (s *Stage) dropOldList() error {
 	return s.syncNames()
 }
 
-func (s *Stage) publish(name string) error {
-	if err := s.folder.Rename(name+partSuffix, name); err != nil {
-		return s.wrap(name, err)
+// publish gives a file its name, unless an earlier run did.
+func (s *Stage) publish(f *stagedFile) error {
+	if f.published {
+		return nil
 	}
-	s.published = append(s.published, name)
+	if err := s.folder.Rename(f.Name+partSuffix, f.Name); err != nil {
+		return s.wrap(f.Name, err)
+	}
+	f.published = true
 	return nil
 }

@@ -3,162 +3,310 @@ package manifest
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
+
+	"ggufreap/gguf"
 )
 
-// partSuffix marks a file that is not finished.
+// partSuffix marks a file that is not published.
 const partSuffix = ".part"
 
-// maxFileName is the longest base name that common file systems take.
-const maxFileName = 255
+// A Release is what a stage is to hold: the shards of a layout and some documents.
+type Release struct {
+	Stem   string // of the shards' names
+	Layout *gguf.Layout
+	Slabs  SlabCount // which tensors carry how many slabs; nil when none does
+	// Documents are the names of the other files, the list of sums excepted.
+	Documents []string
+	// Origin names what the release is made from. An interrupted release goes on only
+	// when it is made from the same.
+	Origin []Fact
+}
+
+func (r *Release) shardName(i int) string { return gguf.ShardName(r.Stem, i, len(r.Layout.Shards)) }
+
+// names lists every file, the list of sums last.
+func (r *Release) names() []string {
+	var names []string
+	for i := range r.Layout.Shards {
+		names = append(names, r.shardName(i))
+	}
+	return append(append(names, r.Documents...), SumsName)
+}
 
 // StageOptions change how a release is written.
 type StageOptions struct {
 	// Sources are paths that the release is made from. A folder that holds one of
 	// them, by whatever name or link, is refused.
 	Sources []string
+	// Unchanged returns an error when a source is no longer what it was when it was
+	// opened. It is asked before a shard counts as finished.
+	Unchanged func() error
+	// Resume goes on with a release that an earlier run left unfinished in the folder.
+	// Where there is none it begins one.
+	Resume bool
 	// Force accepts a folder that is not empty. Files of the release's names are
 	// replaced when it is published. Model files that are no part of it, folders and
 	// special files are still refused.
 	Force bool
 	// Workers is how many shards are written at once; 0 means one a processor.
 	Workers int
-	// Progress is told how many bytes of the shards are written.
+	// Progress is told how many bytes of the shards are written or checked.
 	Progress Progress
 }
 
 // A Stage is a release folder in the making. Files are written under temporary names
-// and synced; Publish gives them their names, and the list of sums comes last, so a
-// folder with a list is a finished release. Discard undoes whatever was not published.
+// and synced, and the journal notes each shard that is; Publish gives them their names,
+// then writes the list of sums, and removes the journal last of all. A folder with a
+// list and no journal is a finished release.
 type Stage struct {
-	path      string
-	folder    Folder
-	created   bool // the folder itself
-	workers   int
-	progress  Progress
-	names     map[string]bool // that the release may have
-	kept      []string        // files that were there before and stay
-	staged    []FileSum       // written, still under temporary names
-	open      []string        // temporary names in use
-	published []string        // final names given
-	done      bool
+	path    string
+	release Release
+	options StageOptions
+	names   map[string]bool // that the release may have
+
+	disk    disk
+	folder  folder
+	created bool // the folder itself
+	journal *journal
+	owned   bool     // the journal is that of this release
+	kept    []string // files that were there before and stay
+
+	staged  []stagedFile // written, in order
+	resumed int          // shards that an earlier run finished
+	done    bool
 }
 
-// NewStage prepares the folder at path, which it creates, for the files of a release.
-// Every check that needs no data is made here: names are the base names that will be
-// written, the list of sums excepted.
-func NewStage(path string, names []string, o StageOptions) (*Stage, error) {
-	s := &Stage{path: path, workers: o.Workers, progress: o.Progress, names: map[string]bool{}}
-	for _, name := range append(slices.Clone(names), SumsName) {
-		if err := s.claim(name); err != nil {
-			return nil, err
-		}
-	}
-	entries, err := os.ReadDir(path)
-	s.created = errors.Is(err, os.ErrNotExist)
-	if err != nil && !s.created {
-		return nil, err
-	}
-	if err := checkSources(path, entries, o.Sources); err != nil {
-		return nil, err
-	}
-	if err := s.checkEntries(entries, o.Force); err != nil {
-		return nil, err
-	}
-	if s.created {
-		if err := os.MkdirAll(path, 0o777); err != nil {
-			return nil, err
-		}
-	}
-	s.folder, err = openFolder(path)
-	return s, err
+// A stagedFile is durable, under its temporary name or already under its own.
+type stagedFile struct {
+	FileSum
+	published bool // has its own name
+	redone    bool // an earlier run finished it, but it is no longer what that run wrote
 }
 
-// claim notes a name that the release will have.
-func (s *Stage) claim(name string) error {
-	switch err := checkSumsName(name); {
-	case err != nil:
+// Errors of NewStage for a folder that another run has begun.
+var (
+	// ErrUnfinished says that Resume is wanted.
+	ErrUnfinished = errors.New("holds an unfinished release")
+	// ErrDifferent says that the unfinished release is another one.
+	ErrDifferent = errors.New("holds an unfinished release that is not the same as this one")
+	// ErrInUse says that the other run has not ended.
+	ErrInUse = errors.New("is being written to by another run")
+)
+
+// NewStage prepares the folder at path, which it creates, for a release. Every check
+// that needs no tensor data is made here, before the first byte: names, sources, what
+// is in the folder, the other run that left it unfinished, free space.
+func NewStage(path string, r Release, o StageOptions) (*Stage, error) {
+	return newStage(osDisk{}, path, r, o)
+}
+
+func newStage(d disk, path string, r Release, o StageOptions) (*Stage, error) {
+	s := &Stage{path: path, release: r, options: o, disk: d, names: map[string]bool{}}
+	if err := s.prepare(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// prepare looks before it makes anything, and again once the folder is its own.
+func (s *Stage) prepare() error {
+	if err := s.claimNames(); err != nil {
 		return err
-	case strings.ContainsAny(name, `/\`):
-		return fmt.Errorf("file name %q names a folder too, want a base name", name)
-	case len(name)+len(partSuffix) > maxFileName:
-		return fmt.Errorf("file name %q has %d bytes, want at most %d", name, len(name), maxFileName-len(partSuffix))
-	case s.names[name]:
-		return fmt.Errorf("file name %q would be written twice", name)
 	}
-	s.names[name] = true
-	return nil
-}
-
-// checkSources refuses a folder in which some name leads to a source's file.
-func checkSources(path string, entries []os.DirEntry, sources []string) error {
-	infos := make([]os.FileInfo, len(sources))
-	for i, source := range sources {
-		var err error
-		if infos[i], err = os.Stat(source); err != nil {
+	sources, err := statAll(s.options.Sources)
+	if err != nil {
+		return err
+	}
+	head, err := newHead(s.release, s.options.Sources, sources)
+	if err != nil {
+		return err
+	}
+	if err := s.openFolder(sources); err != nil {
+		return err
+	}
+	was, err := s.lock()
+	if err != nil {
+		return err
+	}
+	if err := s.adopt(head, was); err != nil {
+		return err
+	}
+	if err := s.checkEntries(); err != nil {
+		return err
+	}
+	s.owned = true
+	if err := s.checkRoom(); err != nil {
+		return err
+	}
+	if was == nil {
+		if err := s.beginJournal(head); err != nil {
 			return err
 		}
 	}
-	for _, e := range entries {
-		there, err := os.Stat(filepath.Join(path, e.Name()))
-		if err != nil {
-			continue // a link that leads nowhere leads to no source
-		}
-		for i, info := range infos {
-			if os.SameFile(info, there) {
-				return fmt.Errorf("output folder %q holds the source %q under the name %q, want another folder", path, sources[i], e.Name())
-			}
-		}
+	return s.tryName()
+}
+
+// openFolder opens the folder, or makes it.
+func (s *Stage) openFolder(sources []fs.FileInfo) error {
+	var err error
+	s.folder, err = s.disk.Open(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		s.folder, err = s.disk.Make(s.path)
+		s.created = err == nil
+		return err
 	}
+	if err != nil {
+		return err
+	}
+	if err := s.checkSources(sources); err != nil {
+		return err
+	}
+	unfinished, err := s.hasJournal()
+	switch {
+	case err != nil:
+		return err
+	case unfinished && !s.options.Resume:
+		return s.refuse(ErrUnfinished)
+	case unfinished:
+		return nil // its journal says what may be there
+	}
+	return s.checkEntries()
+}
+
+// lock keeps other runs out of the folder, and returns the head of the journal that an
+// earlier one left.
+func (s *Stage) lock() (was *journalHead, err error) {
+	s.journal, was, err = lockJournal(s.folder)
+	if errors.Is(err, errLocked) {
+		return nil, s.refuse(ErrInUse)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("output folder %q: %w", s.path, err)
+	}
+	return was, nil
+}
+
+// adopt makes the release that an earlier run began this one's, if it is the same.
+func (s *Stage) adopt(head, was *journalHead) error {
+	if was == nil {
+		return nil
+	}
+	if !s.options.Resume {
+		return s.refuse(ErrUnfinished)
+	}
+	if difference := head.difference(was); difference != "" {
+		return fmt.Errorf("%w: %s", s.refuse(ErrDifferent), difference)
+	}
+	s.resumed = s.journal.count()
 	return nil
 }
 
-// checkEntries refuses what may not be in the folder, and notes what stays there.
-func (s *Stage) checkEntries(entries []os.DirEntry, force bool) error {
-	if len(entries) > 0 && !force {
-		return fmt.Errorf("output folder %q is not empty: it holds %q", s.path, entries[0].Name())
+func (s *Stage) refuse(why error) error { return fmt.Errorf("output folder %q %w", s.path, why) }
+
+// beginJournal writes the first line of the journal, from which on the folder is this
+// release's.
+func (s *Stage) beginJournal(head *journalHead) error {
+	if err := s.journal.begin(head); err != nil {
+		return s.wrap(JournalName, err)
 	}
-	for _, e := range entries {
-		name := e.Name()
-		switch {
-		case !e.Type().IsRegular():
-			return fmt.Errorf("output folder %q holds %q, which is not a regular file", s.path, name)
-		case s.names[name]:
-		case isModelFile(name):
-			return fmt.Errorf("output folder %q holds the model file %q, which is no part of the release", s.path, name)
-		case strings.HasSuffix(name, partSuffix):
-			return fmt.Errorf("output folder %q holds the unfinished file %q of an earlier run", s.path, name)
-		default:
-			s.kept = append(s.kept, name)
-		}
-	}
-	return nil
+	return s.syncNames()
 }
 
-// isModelFile reports whether a file of this name belongs to some artifact.
-func isModelFile(name string) bool { return strings.EqualFold(filepath.Ext(name), ".gguf") }
+// Finished returns how many shards of the release's are finished, this run's and an
+// earlier one's together.
+func (s *Stage) Finished() int { return s.journal.count() }
 
-// Discard closes the stage. Unless it was published, it removes every file that the
-// stage wrote, and the folder if the stage made it. To call it twice is harmless.
-func (s *Stage) Discard() error {
+// Resumed returns how many shards an earlier run finished, and after WriteShards the
+// names of those that were found damaged and have been written again.
+func (s *Stage) Resumed() (shards int, redone []string) {
+	for _, f := range s.staged {
+		if f.redone {
+			redone = append(redone, f.Name)
+		}
+	}
+	return s.resumed, redone
+}
+
+// Close ends the stage. When it was not published, its finished shards and the journal
+// stay, so that Resume can go on with them. With no shard finished nothing is
+// worth keeping, and Close removes all that the stage made. To call it twice is harmless.
+func (s *Stage) Close() error {
 	if s.folder == nil {
 		return nil
 	}
 	var errs []error
-	if !s.done {
-		for _, name := range slices.Concat(s.open, s.published) {
-			if err := s.folder.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
-				errs = append(errs, err)
-			}
+	keep := s.done
+	switch {
+	case s.done || s.journal == nil:
+	case !s.owned && s.journal.end > 0:
+		errs = append(errs, s.journal.file.Close()) // another's
+	case !s.owned:
+		errs = append(errs, s.journal.file.Discard())
+	default:
+		errs = append(errs, s.removeParts())
+		keep = s.journal.count() > 0
+		if keep {
+			errs = append(errs, s.journal.file.Close())
+		} else {
+			errs = append(errs, s.journal.file.Discard())
 		}
 	}
 	errs = append(errs, s.folder.Close())
 	s.folder = nil
-	if s.created && !s.done {
-		errs = append(errs, os.Remove(s.path))
+	if s.created && !keep {
+		if err := s.disk.Remove(s.path); s.owned {
+			errs = append(errs, err) // else another run may have begun there
+		}
 	}
 	return errors.Join(errs...)
+}
+
+// removeParts removes the temporary files but those of finished shards.
+func (s *Stage) removeParts() error {
+	entries, err := s.folder.List()
+	if err != nil {
+		return err
+	}
+	finished := s.finishedNames()
+	var errs []error
+	for _, e := range entries {
+		name, part := strings.CutSuffix(e.Name(), partSuffix)
+		if part && s.names[name] && !finished[name] {
+			errs = append(errs, ignoreMissing(s.folder.Remove(e.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// finishedNames lists the shards that are finished.
+func (s *Stage) finishedNames() map[string]bool {
+	names := map[string]bool{}
+	for i := range s.release.Layout.Shards {
+		if _, ok := s.journal.sum(i); ok {
+			names[s.release.shardName(i)] = true
+		}
+	}
+	return names
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// statAll looks at files, links followed.
+func statAll(paths []string) ([]fs.FileInfo, error) {
+	infos := make([]fs.FileInfo, len(paths))
+	for i, path := range paths {
+		var err error
+		if infos[i], err = os.Stat(path); err != nil {
+			return nil, err
+		}
+	}
+	return infos, nil
 }

@@ -4,15 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/zeebo/blake3"
@@ -20,25 +17,22 @@ import (
 	"ggufreap/gguf"
 )
 
-// testLayout lays testContents out as shards and returns the file names too.
-func testLayout(t *testing.T, shards int) (*gguf.Layout, []string) {
+// testRelease is testContents as so many shards, and a document.
+func testRelease(t testing.TB, shards int) Release {
 	t.Helper()
 	layout, err := gguf.NewLayout(testContents(1), gguf.Split{Shards: shards})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var names []string
-	for i := range shards {
-		names = append(names, gguf.ShardName("out", i, shards))
+	return Release{
+		Stem: "out", Layout: layout, Slabs: testSlabs, Documents: []string{"plan.json"},
+		Origin: []Fact{{"plan", DigestBytes([]byte("{}\n"))}},
 	}
-	return layout, names
 }
 
-// stageRelease writes a release of three shards and a document, and publishes it.
-func stageRelease(t *testing.T, s *Stage) (*Pin, error) {
-	t.Helper()
-	layout, _ := testLayout(t, 3)
-	pin, err := s.WriteShards(context.Background(), "out", layout, testSlabs)
+// fillStage writes what testRelease announces, and publishes it.
+func fillStage(s *Stage) (*Pin, error) {
+	pin, err := s.WriteShards(context.Background())
 	if err != nil {
 		return nil, err
 	}
@@ -52,19 +46,26 @@ func stageRelease(t *testing.T, s *Stage) (*Pin, error) {
 	return pin, s.Publish(context.Background())
 }
 
-// releaseNames are the files of stageRelease without the list of sums.
+// releaseNames are the files of a testRelease of three shards without the list of sums.
 var releaseNames = []string{"out-00001-of-00003.gguf", "out-00002-of-00003.gguf", "out-00003-of-00003.gguf", "plan.json"}
+
+// newTestStage prepares a stage that is closed when the test ends.
+func newTestStage(t testing.TB, dir string, r Release, o StageOptions) *Stage {
+	t.Helper()
+	s, err := NewStage(dir, r, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
 
 // mustRelease makes a release in a fresh folder.
 func mustRelease(t *testing.T) (dir string, pin *Pin) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "release")
-	s, err := NewStage(dir, releaseNames, StageOptions{})
+	pin, err := fillStage(newTestStage(t, dir, testRelease(t, 3), StageOptions{}))
 	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Discard()
-	if pin, err = stageRelease(t, s); err != nil {
 		t.Fatal(err)
 	}
 	return dir, pin
@@ -142,12 +143,7 @@ func checkTensors(t *testing.T, pin *Pin, m *gguf.Model) {
 func TestReleaseIsTheSameForAnyNumberOfWorkers(t *testing.T) {
 	var first *Pin
 	for _, workers := range []int{1, 2, 8} {
-		s, err := NewStage(filepath.Join(t.TempDir(), "r"), releaseNames, StageOptions{Workers: workers})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Discard()
-		pin, err := stageRelease(t, s)
+		pin, err := fillStage(newTestStage(t, filepath.Join(t.TempDir(), "r"), testRelease(t, 3), StageOptions{Workers: workers}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,23 +156,19 @@ func TestReleaseIsTheSameForAnyNumberOfWorkers(t *testing.T) {
 }
 
 func TestReleaseReportsProgress(t *testing.T) {
-	layout, names := testLayout(t, 3)
+	r := testRelease(t, 3)
 	var last, total int64
-	s, err := NewStage(filepath.Join(t.TempDir(), "r"), names, StageOptions{Progress: func(done, of int64) {
+	s := newTestStage(t, filepath.Join(t.TempDir(), "r"), r, StageOptions{Progress: func(done, of int64) {
 		if done < last {
 			t.Errorf("went back from %d to %d", last, done)
 		}
 		last, total = done, of
 	}})
-	if err != nil {
+	if _, err := s.WriteShards(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	defer s.Discard()
-	if _, err := s.WriteShards(context.Background(), "out", layout, nil); err != nil {
-		t.Fatal(err)
-	}
-	if last != layout.Bytes() || total != layout.Bytes() {
-		t.Errorf("ended at %d of %d, want %d", last, total, layout.Bytes())
+	if last != r.Layout.Bytes() || total != r.Layout.Bytes() {
+		t.Errorf("ended at %d of %d, want %d", last, total, r.Layout.Bytes())
 	}
 }
 
@@ -203,7 +195,7 @@ func TestStageRefusesFolders(t *testing.T) {
 			if err := test.make(filepath.Join(dir, test.name)); err != nil {
 				t.Fatal(err)
 			}
-			_, err := NewStage(dir, releaseNames, StageOptions{Sources: []string{source}, Force: test.force})
+			_, err := NewStage(dir, testRelease(t, 3), StageOptions{Sources: []string{source}, Force: test.force})
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want an error with %q", err, test.want)
 			}
@@ -213,18 +205,18 @@ func TestStageRefusesFolders(t *testing.T) {
 		})
 	}
 	t.Run("the source's own folder", func(t *testing.T) {
-		if _, err := NewStage(filepath.Dir(source), releaseNames, StageOptions{Sources: []string{source}, Force: true}); err == nil {
+		if _, err := NewStage(filepath.Dir(source), testRelease(t, 3), StageOptions{Sources: []string{source}, Force: true}); err == nil {
 			t.Error("was accepted")
 		}
 	})
 	t.Run("a file", func(t *testing.T) {
-		if _, err := NewStage(source, releaseNames, StageOptions{}); err == nil {
+		if _, err := NewStage(source, testRelease(t, 3), StageOptions{}); err == nil {
 			t.Error("was accepted")
 		}
 	})
 	t.Run("missing source", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "r")
-		if _, err := NewStage(dir, releaseNames, StageOptions{Sources: []string{source + "x"}}); err == nil {
+		if _, err := NewStage(dir, testRelease(t, 3), StageOptions{Sources: []string{source + "x"}}); err == nil {
 			t.Error("was accepted")
 		}
 		if _, err := os.Stat(dir); err == nil {
@@ -236,22 +228,48 @@ func TestStageRefusesFolders(t *testing.T) {
 func touch(path string) error { return os.WriteFile(path, []byte("kept"), 0o666) }
 
 func TestStageRefusesNames(t *testing.T) {
-	for _, names := range [][]string{{"a", "a"}, {"../a"}, {"d/a"}, {`d\a`}, {""}, {SumsName}, {strings.Repeat("x", 251)}} {
+	for _, change := range []func(r *Release){
+		func(r *Release) { r.Documents = []string{"a", "a"} },
+		func(r *Release) { r.Documents = []string{"../a"} },
+		func(r *Release) { r.Documents = []string{"/a"} },
+		func(r *Release) { r.Documents = []string{"d/a"} },
+		func(r *Release) { r.Documents = []string{`d\a`} },
+		func(r *Release) { r.Documents = []string{"."} },
+		func(r *Release) { r.Documents = []string{".."} },
+		func(r *Release) { r.Documents = []string{""} },
+		func(r *Release) { r.Documents = []string{"a\x00"} },
+		func(r *Release) { r.Documents = []string{SumsName} },
+		func(r *Release) { r.Documents = []string{JournalName} },
+		func(r *Release) { r.Documents = []string{"a.part"} },
+		func(r *Release) { r.Documents = []string{"out-00002-of-00003.gguf"} },
+		func(r *Release) { r.Documents = []string{strings.Repeat("x", 251)} },
+		func(r *Release) { r.Stem = "../out" },
+		func(r *Release) { r.Stem = "/out" },
+		func(r *Release) { r.Stem = "a/out" },
+		func(r *Release) { r.Stem = strings.Repeat("x", 240) },
+	} {
+		r := testRelease(t, 3)
+		change(&r)
 		dir := filepath.Join(t.TempDir(), "r")
-		if _, err := NewStage(dir, names, StageOptions{}); err == nil {
-			t.Errorf("names %q were accepted", names)
+		if s, err := NewStage(dir, r, StageOptions{}); err == nil {
+			s.Close()
+			t.Errorf("stem %q and documents %q were accepted", r.Stem, r.Documents)
 		}
 		if _, err := os.Stat(dir); err == nil {
-			t.Errorf("names %q: the folder was made", names)
+			t.Errorf("stem %q and documents %q: the folder was made", r.Stem, r.Documents)
 		}
 	}
-	s, err := NewStage(filepath.Join(t.TempDir(), "r"), []string{"a", "b"}, StageOptions{})
-	if err != nil {
+}
+
+func TestStageWantsWhatWasAnnounced(t *testing.T) {
+	r := testRelease(t, 3)
+	r.Documents = []string{"a", "b"}
+	s := newTestStage(t, filepath.Join(t.TempDir(), "r"), r, StageOptions{})
+	nothing := func(io.Writer) error { return nil }
+	if _, err := s.WriteShards(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	defer s.Discard()
-	nothing := func(io.Writer) error { return nil }
-	for _, name := range []string{"c", SumsName} {
+	for _, name := range []string{"c", SumsName, releaseNames[0]} {
 		if err := s.WriteFile(name, nothing); err == nil {
 			t.Errorf("%q was written", name)
 		}
@@ -274,12 +292,7 @@ func TestForceReplacesAndLists(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s, err := NewStage(dir, releaseNames, StageOptions{Force: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Discard()
-	if _, err := stageRelease(t, s); err != nil {
+	if _, err := fillStage(newTestStage(t, dir, testRelease(t, 3), StageOptions{Force: true})); err != nil {
 		t.Fatal(err)
 	}
 	list, err := os.ReadFile(filepath.Join(dir, SumsName))
@@ -299,138 +312,17 @@ func TestForceReplacesAndLists(t *testing.T) {
 }
 
 func TestWriteShardsChecksSlabs(t *testing.T) {
-	layout, names := testLayout(t, 1)
+	r := testRelease(t, 1)
 	for what, slabs := range map[string]SlabCount{
 		"count":  func(name string) int { return testSlabs(name) / 2 },
 		"scalar": func(name string) int { return map[string]int{"blk.0.scale": 1}[name] },
 		"less":   func(string) int { return -1 },
 		"empty":  func(name string) int { return map[string]int{"blk.0.empty": 3}[name] },
 	} {
-		s, err := NewStage(filepath.Join(t.TempDir(), "r"), names, StageOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Discard()
-		if _, err := s.WriteShards(context.Background(), "out", layout, slabs); err == nil || !strings.Contains(err.Error(), "tensor ") {
+		r.Slabs = slabs
+		s := newTestStage(t, filepath.Join(t.TempDir(), "r"), r, StageOptions{})
+		if _, err := s.WriteShards(context.Background()); err == nil || !strings.Contains(err.Error(), "tensor ") {
 			t.Errorf("%s: got %v", what, err)
-		}
-	}
-}
-
-func TestDiscardAfterCancel(t *testing.T) {
-	layout, names := testLayout(t, 3)
-	dir := filepath.Join(t.TempDir(), "r")
-	ctx, cancel := context.WithCancel(context.Background())
-	s, err := NewStage(dir, names, StageOptions{Workers: 1, Progress: func(int64, int64) { cancel() }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.WriteShards(ctx, "out", layout, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
-	if err := s.Discard(); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the folder is still there: %v", err)
-	}
-}
-
-var errInjected = errors.New("injected fault")
-
-// faultyFolder fails at one operation, counted over all of a folder and its files.
-type faultyFolder struct {
-	Folder
-	mu     sync.Mutex
-	count  int
-	failAt int
-	failed string // the operation that failed
-}
-
-func (f *faultyFolder) fault(op string) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.count++
-	if f.count == f.failAt {
-		f.failed = op
-		return fmt.Errorf("%s: %w", op, errInjected)
-	}
-	return nil
-}
-
-func (f *faultyFolder) Create(name string) (OutputFile, error) {
-	if err := f.fault("create"); err != nil {
-		return nil, err
-	}
-	file, err := f.Folder.Create(name)
-	return &faultyFile{file, f}, err
-}
-
-func (f *faultyFolder) Rename(from, to string) error {
-	if err := f.fault("rename"); err != nil {
-		return err
-	}
-	return f.Folder.Rename(from, to)
-}
-
-func (f *faultyFolder) Sync() error { return errors.Join(f.fault("sync folder"), f.Folder.Sync()) }
-
-type faultyFile struct {
-	OutputFile
-	folder *faultyFolder
-}
-
-func (f *faultyFile) Write(p []byte) (int, error) {
-	if err := f.folder.fault("write"); err != nil {
-		n, _ := f.OutputFile.Write(p[:len(p)/2])
-		return n, err
-	}
-	return f.OutputFile.Write(p)
-}
-
-func (f *faultyFile) Reserve(size int64) error {
-	return errors.Join(f.folder.fault("reserve"), f.OutputFile.Reserve(size))
-}
-func (f *faultyFile) Sync() error  { return errors.Join(f.folder.fault("sync"), f.OutputFile.Sync()) }
-func (f *faultyFile) Close() error { return errors.Join(f.OutputFile.Close(), f.folder.fault("close")) }
-
-// TestFaultsLeaveNothing makes each operation of a release fail in turn. The run must
-// fail with the cause, and leave neither a file nor the folder.
-func TestFaultsLeaveNothing(t *testing.T) {
-	seen := map[string]int{}
-	for failAt := 1; ; failAt++ {
-		dir := filepath.Join(t.TempDir(), "r")
-		s, err := NewStage(dir, releaseNames, StageOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		faulty := &faultyFolder{Folder: s.folder, failAt: failAt}
-		s.folder = faulty
-		_, err = stageRelease(t, s)
-		if faulty.failed == "" {
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.Discard()
-			break
-		}
-		seen[faulty.failed]++
-		if !errors.Is(err, errInjected) {
-			t.Errorf("operation %d, %s: got %v, want the injected fault", failAt, faulty.failed, err)
-		}
-		if !strings.Contains(err.Error(), dir) {
-			t.Errorf("operation %d: %v does not name the place", failAt, err)
-		}
-		if err := s.Discard(); err != nil {
-			t.Errorf("operation %d: %v", failAt, err)
-		}
-		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("operation %d, %s: left %q", failAt, faulty.failed, folderNames(t, dir))
-		}
-	}
-	for _, op := range []string{"create", "reserve", "write", "sync", "close", "rename", "sync folder"} {
-		if seen[op] == 0 {
-			t.Errorf("%s was never made to fail", op)
 		}
 	}
 }

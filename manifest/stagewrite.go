@@ -11,32 +11,27 @@ import (
 	"ggufreap/gguf"
 )
 
-// WriteShards writes all shards of a layout, in parallel, under the names that stem
-// gives, and returns the pin of what was written: the digests come from the pass that
-// writes. slabs says which tensors carry how many slabs.
-func (s *Stage) WriteShards(ctx context.Context, stem string, layout *gguf.Layout, slabs SlabCount) (*Pin, error) {
-	pin, tensors, err := pinOfLayout(stem, layout, slabs)
+// WriteShards writes all shards, in parallel, and returns the pin of what was written:
+// the digests come from the pass that writes. Shards that an earlier run finished are
+// read once instead, and written again when they are not what that run wrote.
+func (s *Stage) WriteShards(ctx context.Context) (*Pin, error) {
+	layout := s.release.Layout
+	pin, tensors, err := pinOfLayout(s.release.Stem, layout, s.release.Slabs)
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range pin.Files {
-		if err := s.checkClaimed(f.Name); err != nil {
-			return nil, err
-		}
-	}
-	for _, f := range pin.Files {
-		s.begin(f.Name)
-	}
-	count := newMeter(layout.Bytes(), s.progress)
-	err = forEach(ctx, len(pin.Files), s.workers, func(ctx context.Context, i int, buf []byte) error {
-		return s.writeShard(ctx, &pin.Files[i], layout.Shards[i], tensors[i], count, buf)
+	staged := make([]stagedFile, len(pin.Files))
+	count := newMeter(layout.Bytes(), s.options.Progress)
+	err = forEach(ctx, len(staged), s.options.Workers, func(ctx context.Context, i int, buf []byte) error {
+		staged[i].Name = pin.Files[i].Name
+		err := s.makeShard(ctx, shardJob{i, &staged[i], layout.Shards[i], tensors[i], count, buf})
+		pin.Files[i].SHA256 = staged[i].SHA256
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range pin.Files {
-		s.staged = append(s.staged, FileSum{f.Name, f.SHA256})
-	}
+	s.staged = staged
 	if err := pin.seal(layout.Shards[0].Metadata); err != nil {
 		return nil, err
 	}
@@ -73,20 +68,71 @@ func pinOfLayout(stem string, layout *gguf.Layout, slabs SlabCount) (*Pin, [][]T
 	return pin, shards, nil
 }
 
-// writeShard writes one shard under its temporary name and fills in the digests.
-func (s *Stage) writeShard(ctx context.Context, file *File, shard *gguf.ShardLayout, tensors []Tensor, count *meter, buf []byte) error {
+// A shardJob is what it takes to make one shard, and where its digests go.
+type shardJob struct {
+	i       int
+	file    *stagedFile
+	shard   *gguf.ShardLayout
+	tensors []Tensor
+	count   *meter
+	buf     []byte
+}
+
+// makeShard writes a shard unless an earlier run did.
+func (s *Stage) makeShard(ctx context.Context, job shardJob) error {
+	if want, finished := s.journal.sum(job.i); finished {
+		found, err := s.recheck(ctx, job, want)
+		if found || err != nil {
+			return err
+		}
+	}
+	return s.writeShard(ctx, job)
+}
+
+// writeShard writes one shard under its temporary name and fills in the digests. The
+// journal notes it once its bytes are durable and its sources are known to have been
+// themselves until the last of them was read.
+func (s *Stage) writeShard(ctx context.Context, job shardJob) error {
 	listener := newTensorListener()
 	var err error
-	file.SHA256, err = s.writeFile(file.Name, shard.Size, func(w io.Writer) error {
-		err := shard.Write(ctx, io.MultiWriter(w, count), buf, func(view int) io.Writer {
-			return listener.begin(&tensors[view])
+	job.file.SHA256, err = s.writeFile(job.file.Name, job.shard.Size, func(w io.Writer) error {
+		err := job.shard.Write(ctx, io.MultiWriter(w, job.count), job.buf, func(view int) io.Writer {
+			return listener.begin(&job.tensors[view])
 		})
 		if err != nil {
 			return err
 		}
 		return listener.end()
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	if err := s.checkSame(job); err != nil {
+		return err
+	}
+	if err := s.journal.finish(job.i, job.file.SHA256); err != nil {
+		return s.wrap(JournalName, err)
+	}
+	return nil
+}
+
+// checkSame makes sure that a written shard is where it was written, and that the source
+// it was read from has not changed.
+func (s *Stage) checkSame(job shardJob) error {
+	f, err := s.folder.Open(job.file.Name + partSuffix)
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		return s.wrap(job.file.Name, fmt.Errorf("looking for it afterwards: %w", err))
+	}
+	if s.options.Unchanged == nil {
+		return nil
+	}
+	if err := s.options.Unchanged(); err != nil {
+		return fmt.Errorf("the source changed while it was read: %w", err)
+	}
+	return nil
 }
 
 // WriteFile writes a document of the release. Its bytes come from write.
@@ -94,28 +140,24 @@ func (s *Stage) WriteFile(name string, write func(w io.Writer) error) error {
 	if err := s.checkClaimed(name); err != nil {
 		return err
 	}
-	s.begin(name)
 	sum, err := s.writeFile(name, 0, write)
 	if err != nil {
 		return err
 	}
-	s.staged = append(s.staged, FileSum{name, sum})
+	s.staged = append(s.staged, stagedFile{FileSum: FileSum{name, sum}})
 	return nil
 }
 
-// checkClaimed refuses a name that was not announced, or is staged already.
+// checkClaimed refuses a document that was not announced, or is staged already.
 func (s *Stage) checkClaimed(name string) error {
-	if !s.names[name] || name == SumsName {
+	if !slices.Contains(s.release.Documents, name) {
 		return fmt.Errorf("file name %q was not announced for this release", name)
 	}
-	if slices.Contains(s.open, name+partSuffix) {
+	if slices.ContainsFunc(s.staged, func(f stagedFile) bool { return f.Name == name }) {
 		return fmt.Errorf("file name %q is written twice", name)
 	}
 	return nil
 }
-
-// begin notes a temporary name before the file exists, so that Discard finds it.
-func (s *Stage) begin(name string) { s.open = append(s.open, name+partSuffix) }
 
 // writeFile makes the temporary file of name, of size bytes where that is known, and
 // returns once its bytes are durable.
@@ -136,7 +178,7 @@ func (s *Stage) writeFile(name string, size int64, write func(w io.Writer) error
 }
 
 // fill reserves, writes and syncs one file.
-func fill(f OutputFile, size int64, hasher *fileHasher, write func(w io.Writer) error) error {
+func fill(f outputFile, size int64, hasher *fileHasher, write func(w io.Writer) error) error {
 	if err := f.Reserve(size); err != nil {
 		return fmt.Errorf("space for %d bytes: %w", size, err)
 	}
@@ -149,7 +191,16 @@ func fill(f OutputFile, size int64, hasher *fileHasher, write func(w io.Writer) 
 	return f.Sync()
 }
 
-// wrap says which file of the release an error is about.
+// wrap says which file of the release an error is about, and of a full disk what it
+// lacks.
 func (s *Stage) wrap(name string, err error) error {
-	return fmt.Errorf("writing %q: %w", filepath.Join(s.path, name), err)
+	err = fmt.Errorf("writing %q: %w", filepath.Join(s.path, name), err)
+	if !isDiskFull(err) {
+		return err
+	}
+	need := s.need(1)
+	if room, roomErr := s.folder.Room(); roomErr == nil && room.free >= 0 {
+		return fmt.Errorf("%w: %d bytes of shards are still to be written, %d are free", err, need, room.free)
+	}
+	return fmt.Errorf("%w: %d bytes of shards are still to be written", err, need)
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/term"
 )
@@ -30,6 +31,8 @@ type console struct {
 	// set by the flags of progressFlags
 	quiet    bool
 	progress string
+
+	rest atomic.Pointer[string] // what atRest returns
 }
 
 func newConsole(stdin io.Reader, stdout, stderr io.Writer) *console {
@@ -57,6 +60,21 @@ func terminalWidth(w io.Writer) int {
 
 // printf writes to stdout. Errors stick to the writer and are seen when it is flushed.
 func (con *console) printf(format string, args ...any) { fmt.Fprintf(con.out, format, args...) }
+
+// notef writes a line about what is being done to stderr, unless it is to be quiet.
+func (con *console) notef(format string, args ...any) {
+	if !con.quiet {
+		fmt.Fprintf(con.err, "ggufreap: %s\n", fmt.Sprintf(format, args...))
+	}
+}
+
+// atRest is the hint for a command that is ended from outside while it waits.
+func (con *console) atRest() string {
+	if hint := con.rest.Load(); hint != nil {
+		return *hint
+	}
+	return ""
+}
 
 // warnf writes a warning line to stderr.
 func (con *console) warnf(format string, args ...any) {

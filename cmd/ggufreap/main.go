@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 // The exit codes.
@@ -38,7 +39,28 @@ func main() {
 // run is the whole program: args[0] is its name. It returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	con := newConsole(stdin, stdout, stderr)
-	err := newApp(con).RunContext(ctx, args)
+	ended := make(chan error, 1)
+	go func() { ended <- newApp(con).RunContext(ctx, args) }()
+	select {
+	case err := <-ended:
+		return con.conclude(ctx, err)
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-ended:
+		return con.conclude(ctx, err)
+	case <-time.After(patience):
+		con.failInterrupted(con.atRest())
+		return exitFailed
+	}
+}
+
+// patience is how long an interrupted command may take to end. One that waits for a slow
+// disk is left behind: no state of a release folder is one that it could not go on from.
+const patience = 800 * time.Millisecond
+
+// conclude prints the error of a command, if any, and turns it into the exit code.
+func (con *console) conclude(ctx context.Context, err error) int {
 	if flushErr := con.out.Flush(); flushErr != nil && (err == nil || errors.Is(err, errDiffers)) {
 		err = flushErr
 	}
@@ -48,9 +70,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case errors.Is(err, errDiffers):
 		return exitDiffers
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		con.fail(hinted{errors.New("interrupted"), hintOf(err)})
+		con.failInterrupted(hintOf(err))
 	default:
 		con.fail(err)
 	}
 	return exitFailed
 }
+
+func (con *console) failInterrupted(hint string) { con.fail(hinted{errors.New("interrupted"), hint}) }

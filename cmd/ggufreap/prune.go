@@ -30,6 +30,7 @@ How to cut (as many shards as the source has, unless the preset says otherwise):
 Output:
   -o, --output DIR       the folder of the release; it must be empty or new
       --name STEM        stem of the file names (SOURCE-REAPn)
+      --resume           go on with a release that was interrupted in DIR
       --force            accept a folder that is not empty
       --no-provenance-keys
                          leave out the reap.* keys that state the derivation
@@ -56,6 +57,7 @@ func pruneCommand(con *console) *cli.Command {
 			&cli.StringFlag{Name: "plan"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}},
 			&cli.StringFlag{Name: "name"},
+			&cli.BoolFlag{Name: "resume"},
 			&cli.BoolFlag{Name: "force"},
 			&cli.BoolFlag{Name: "no-provenance-keys"},
 			&cli.IntFlag{Name: "workers"},
@@ -178,6 +180,10 @@ func (d *derivative) release(c *cli.Context) *release {
 		source:    d.source.Model,
 		slabs:     slabCount(d.source.experts, d.plan.KeepCount),
 		documents: []document{{planName, d.document}},
+		origin: []manifest.Fact{
+			{Name: "plan", Digest: manifest.DigestBytes(d.document)},
+			{Name: "source's structure digest", Digest: d.source.structure},
+		},
 	}
 }
 

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"context"
 	"io"
 	"path/filepath"
 	"strings"
@@ -23,6 +23,7 @@ type release struct {
 	source    *gguf.Model
 	slabs     manifest.SlabCount
 	documents []document
+	origin    []manifest.Fact // what it is made from
 
 	pin *manifest.Pin // once it is written
 }
@@ -63,35 +64,46 @@ func (r *release) shardNames() []string {
 	return names
 }
 
-// names lists every file but the list of sums.
-func (r *release) names() []string {
-	names := r.shardNames()
+// staged is the release as package manifest writes it.
+func (r *release) staged() manifest.Release {
+	staged := manifest.Release{Stem: r.stem, Layout: r.layout, Slabs: r.slabs, Origin: r.origin}
 	for _, d := range r.documents {
-		names = append(names, d.name)
+		staged.Documents = append(staged.Documents, d.name)
 	}
-	return names
+	return staged
 }
 
 // writeRelease writes and publishes the folder, and returns the pin of what was
-// written. A run that fails leaves nothing behind.
+// written. What a run that fails leaves, the error's hint says.
 func (con *console) writeRelease(c *cli.Context, r *release) (*manifest.Pin, error) {
 	p := con.startProgress(r.task, r.layout.Bytes())
-	stage, err := manifest.NewStage(r.folder, r.names(), manifest.StageOptions{
-		Sources:  r.source.Paths(),
-		Force:    c.Bool("force"),
-		Workers:  c.Int("workers"),
-		Progress: p.set,
+	stage, err := manifest.NewStage(r.folder, r.staged(), manifest.StageOptions{
+		Sources:   r.source.Paths(),
+		Unchanged: r.source.Unchanged,
+		Resume:    c.Bool("resume"),
+		Force:     c.Bool("force"),
+		Workers:   c.Int("workers"),
+		Progress:  p.set,
 	})
 	if err != nil {
-		return nil, err
+		return nil, explainRefusal(c, err)
 	}
-	defer stage.Discard()
-	pin, err := stage.WriteShards(c.Context, r.stem, r.layout, r.slabs)
+	con.announce(c, r, stage)
+	pin, err := r.fill(c.Context, stage)
+	closeErr := stage.Close()
+	if err != nil {
+		return nil, explainFailure(c, r, stage, err, closeErr)
+	}
+	p.finish(r.layout.Bytes())
+	con.warnRedone(stage)
+	return pin, nil
+}
+
+// fill writes every file of the release and publishes them.
+func (r *release) fill(ctx context.Context, stage *manifest.Stage) (*manifest.Pin, error) {
+	pin, err := stage.WriteShards(ctx)
 	if err != nil {
 		return nil, err
-	}
-	if err := r.source.Unchanged(); err != nil {
-		return nil, fmt.Errorf("the source changed while it was read: %w", err)
 	}
 	for _, d := range r.documents {
 		err := stage.WriteFile(d.name, func(w io.Writer) error {
@@ -102,11 +114,7 @@ func (con *console) writeRelease(c *cli.Context, r *release) (*manifest.Pin, err
 			return nil, err
 		}
 	}
-	if err := stage.Publish(c.Context); err != nil {
-		return nil, err
-	}
-	p.finish(r.layout.Bytes())
-	return pin, nil
+	return pin, stage.Publish(ctx)
 }
 
 // describeRelease prints the files of a release.

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"ggufreap/manifest"
+)
+
+// resumeLine is the command line that goes on with what this one began.
+func resumeLine(c *cli.Context) string {
+	words := typed(c)
+	if !slices.Contains(words, "--resume") {
+		words = slices.Insert(slices.Clone(words), 1, "--resume")
+	}
+	return commandLine(append([]string{"ggufreap"}, words...))
+}
+
+// announce says what --resume found, and prepares for a run that is ended while it waits.
+func (con *console) announce(c *cli.Context, r *release, stage *manifest.Stage) {
+	hint := fmt.Sprintf("what is finished stays in %s; to go on: %s", safe(r.folder), resumeLine(c))
+	con.rest.Store(&hint)
+	if !c.Bool("resume") {
+		return
+	}
+	if shards, _ := stage.Resumed(); shards > 0 {
+		con.notef("%s: going on in %s: %d of %s are finished, and checked first", r.task, safe(r.folder), shards, count(len(r.layout.Shards), "shard"))
+	} else {
+		con.notef("%s: nothing to go on with in %s, beginning", r.task, safe(r.folder))
+	}
+}
+
+// warnRedone names shards that an earlier run finished and that have changed since.
+func (con *console) warnRedone(stage *manifest.Stage) {
+	_, redone := stage.Resumed()
+	for _, name := range redone {
+		con.warnf("%s was not what the interrupted run wrote, and was written again", safe(name))
+	}
+}
+
+// explainRefusal adds what to do about a folder that cannot be written to.
+func explainRefusal(c *cli.Context, err error) error {
+	var space *manifest.SpaceError
+	switch {
+	case errors.Is(err, manifest.ErrUnfinished):
+		return withHint(err, "to go on: %s\nto begin anew, remove the folder", resumeLine(c))
+	case errors.Is(err, manifest.ErrDifferent):
+		return withHint(err, "give what the interrupted run was given, or remove the folder to begin anew")
+	case errors.Is(err, manifest.ErrInUse):
+		return withHint(err, "wait for it to end, or choose another folder with -o DIR")
+	case errors.As(err, &space):
+		return withHint(err, "%s are lacking: make room, or choose a folder on another disk with -o DIR", siSize(space.Need-space.Free))
+	}
+	return err
+}
+
+// explainFailure adds what a run left in its folder.
+func explainFailure(c *cli.Context, r *release, stage *manifest.Stage, err, closeErr error) error {
+	if closeErr != nil {
+		err = errors.Join(err, fmt.Errorf("cleaning up: %w", closeErr))
+	}
+	finished := stage.Finished()
+	if finished == 0 {
+		return withHint(err, "no shard was finished, so nothing was left in %s", safe(r.folder))
+	}
+	return withHint(err, "%d of %s are finished and stay in %s; to go on: %s", finished, count(len(r.layout.Shards), "shard"), safe(r.folder), resumeLine(c))
+}

@@ -1,0 +1,369 @@
+package manifest
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+)
+
+var (
+	errInjected = errors.New("injected fault")
+	errDead     = errors.New("the process is dead")
+)
+
+// A memDisk is a disk with room for one folder, in memory. It can fail at any
+// operation, end the process there, and knows what the loss of power would leave.
+type memDisk struct {
+	mu     sync.Mutex
+	names  map[string]*memFile // nil when there is no folder
+	synced map[string]*memFile // as of the last sync of the folder
+	undone []nameChange        // since then
+	size   int64               // of the disk; 0 is without bound
+
+	count  int    // of operations
+	failAt int    // the operation that fails
+	dieAt  int    // the operation at which the process dies
+	dead   bool   // it did
+	failed string // the operation that failed
+}
+
+// A nameChange is what one operation did to the folder's names.
+type nameChange struct {
+	file     *memFile // that was made, or renamed
+	from, to string   // "" for none
+}
+
+type memFile struct {
+	data, synced []byte
+	locked       bool
+}
+
+// step counts an operation, which may be the one to fail.
+func (d *memDisk) step(op string) error {
+	d.count++
+	switch {
+	case d.dead:
+		return errDead
+	case d.count == d.dieAt:
+		d.dead = true
+		d.failed = op
+		return errDead
+	case d.count == d.failAt:
+		d.failed = op
+		return fmt.Errorf("%s: %w", op, errInjected)
+	}
+	return nil
+}
+
+func (d *memDisk) change(c nameChange) {
+	c.apply(d.names)
+	d.undone = append(d.undone, c)
+}
+
+// apply does to names what the operation did; one that meets other names than it did
+// then has no effect.
+func (c nameChange) apply(names map[string]*memFile) {
+	if c.from != "" {
+		if names[c.from] != c.file {
+			return
+		}
+		delete(names, c.from)
+	}
+	if c.to != "" {
+		names[c.to] = c.file
+	}
+}
+
+// restart is what the next process finds after this one was killed.
+func (d *memDisk) restart() {
+	for _, f := range d.names {
+		f.locked = false
+	}
+	d.count, d.failAt, d.dieAt, d.dead, d.failed = 0, 0, 0, false, ""
+}
+
+// cutPower loses what was not synced, or some of it: any change of a name may be lost,
+// and of a file's unsynced bytes any may be zeros or missing.
+func (d *memDisk) cutPower(rng *rand.Rand) {
+	if d.names == nil {
+		return
+	}
+	names := maps.Clone(d.synced)
+	for _, c := range d.undone {
+		if rng.IntN(2) == 0 {
+			c.apply(names)
+		}
+	}
+	d.names = names
+	d.synced = maps.Clone(names)
+	d.undone = nil
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		f := names[name]
+		f.data = survivor(rng, f.data, f.synced)
+		f.synced = slices.Clone(f.data)
+	}
+}
+
+// survivor is what is left of a file that holds data, of which synced was synced: where
+// both agree from the start, that, and of the rest what chance leaves.
+func survivor(rng *rand.Rand, data, synced []byte) []byte {
+	same := 0
+	for same < min(len(data), len(synced)) && data[same] == synced[same] {
+		same++
+	}
+	switch n := same + rng.IntN(len(data)-same+1); rng.IntN(4) {
+	case 0:
+		return slices.Clone(synced)
+	case 1:
+		return slices.Clone(data)
+	case 2:
+		return slices.Clone(data[:n])
+	default:
+		left := slices.Clone(data)
+		clear(left[n:])
+		return left
+	}
+}
+
+// files returns what the folder holds.
+func (d *memDisk) files() map[string]string {
+	files := map[string]string{}
+	for name, f := range d.names {
+		files[name] = string(f.data)
+	}
+	return files
+}
+
+func (d *memDisk) used() int64 {
+	var n int64
+	for _, f := range d.names {
+		n += int64(len(f.data))
+	}
+	return n
+}
+
+func (d *memDisk) Open(string) (folder, error) {
+	if d.names == nil {
+		return nil, fs.ErrNotExist
+	}
+	return memFolder{d}, nil
+}
+
+func (d *memDisk) Make(path string) (folder, error) {
+	if err := d.step("make folder"); err != nil {
+		return nil, &fs.PathError{Op: "mkdir", Path: path, Err: err}
+	}
+	d.names, d.synced = map[string]*memFile{}, map[string]*memFile{}
+	return memFolder{d}, nil
+}
+
+func (d *memDisk) Remove(string) error {
+	if d.dead {
+		return errDead
+	}
+	if len(d.names) > 0 {
+		return errors.New("folder is not empty")
+	}
+	d.names, d.synced, d.undone = nil, nil, nil
+	return nil
+}
+
+type memFolder struct{ disk *memDisk }
+
+func (f memFolder) List() ([]fs.DirEntry, error) {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	var entries []fs.DirEntry
+	for _, name := range slices.SortedFunc(maps.Keys(f.disk.names), cmp.Compare) {
+		entries = append(entries, fs.FileInfoToDirEntry(memInfo{name, int64(len(f.disk.names[name].data))}))
+	}
+	return entries, nil
+}
+
+type memInfo struct {
+	name string
+	size int64
+}
+
+func (i memInfo) Name() string       { return i.name }
+func (i memInfo) Size() int64        { return i.size }
+func (i memInfo) Mode() fs.FileMode  { return 0o666 }
+func (i memInfo) ModTime() time.Time { return time.Time{} }
+func (i memInfo) IsDir() bool        { return false }
+func (i memInfo) Sys() any           { return nil }
+
+func (f memFolder) Open(name string) (inputFile, error) {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	if file := f.disk.names[name]; file != nil {
+		return &memHandle{disk: f.disk, file: file}, nil
+	}
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+func (f memFolder) Create(name string) (outputFile, error) {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	if err := f.disk.step("create"); err != nil {
+		return nil, err
+	}
+	if f.disk.names[name] != nil {
+		return nil, &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
+	}
+	file := &memFile{}
+	f.disk.change(nameChange{file, "", name})
+	return &memHandle{disk: f.disk, file: file}, nil
+}
+
+func (f memFolder) Lock(name string) (lockedFile, error) {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	if err := f.disk.step("lock"); err != nil {
+		return nil, err
+	}
+	file := f.disk.names[name]
+	if file == nil {
+		file = &memFile{}
+		f.disk.change(nameChange{file, "", name})
+	}
+	if file.locked {
+		return nil, errLocked
+	}
+	file.locked = true
+	return &memHandle{disk: f.disk, file: file, name: name}, nil
+}
+
+func (f memFolder) Rename(from, to string) error {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	if err := f.disk.step("rename"); err != nil {
+		return err
+	}
+	file := f.disk.names[from]
+	if file == nil {
+		return &fs.PathError{Op: "rename", Path: from, Err: fs.ErrNotExist}
+	}
+	f.disk.change(nameChange{file, from, to})
+	return nil
+}
+
+func (f memFolder) Remove(name string) error {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	file := f.disk.names[name]
+	if file == nil {
+		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrNotExist}
+	}
+	if err := f.disk.step("remove"); err != nil {
+		return err
+	}
+	f.disk.change(nameChange{file, name, ""})
+	return nil
+}
+
+func (f memFolder) Sync() error {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	if err := f.disk.step("sync folder"); err != nil {
+		return err
+	}
+	f.disk.synced, f.disk.undone = maps.Clone(f.disk.names), nil
+	return nil
+}
+
+func (f memFolder) Room() (room, error) {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	r := room{free: -1, block: 512, file: math.MaxInt64}
+	if f.disk.size > 0 {
+		r.free = f.disk.size - f.disk.used()
+	}
+	return r, nil
+}
+
+func (f memFolder) Close() error { return nil }
+
+// A memHandle is an open file.
+type memHandle struct {
+	disk *memDisk
+	file *memFile
+	name string // of a locked file
+}
+
+func (h *memHandle) ReadAt(p []byte, off int64) (int, error) {
+	h.disk.mu.Lock()
+	defer h.disk.mu.Unlock()
+	return bytes.NewReader(h.file.data).ReadAt(p, off)
+}
+
+func (h *memHandle) Size() (int64, error) { return int64(len(h.file.data)), nil }
+
+func (h *memHandle) Write(p []byte) (int, error) { return h.WriteAt(p, int64(len(h.file.data))) }
+
+// WriteAt writes half of p when it fails.
+func (h *memHandle) WriteAt(p []byte, off int64) (int, error) {
+	h.disk.mu.Lock()
+	defer h.disk.mu.Unlock()
+	err := h.disk.step("write")
+	if errors.Is(err, errDead) && h.disk.count != h.disk.dieAt {
+		return 0, err
+	}
+	if err != nil {
+		p = p[:len(p)/2]
+	}
+	if d := h.disk; d.size > 0 && d.used()+int64(len(p)) > d.size {
+		return 0, &fs.PathError{Op: "write", Path: h.name, Err: syscall.ENOSPC}
+	}
+	h.file.data = append(slices.Clone(h.file.data[:off]), p...)
+	return len(p), err
+}
+
+func (h *memHandle) Truncate(size int64) error {
+	h.disk.mu.Lock()
+	defer h.disk.mu.Unlock()
+	if err := h.disk.step("truncate"); err != nil {
+		return err
+	}
+	h.file.data = slices.Clone(h.file.data[:size])
+	return nil
+}
+
+func (h *memHandle) Reserve(int64) error { return h.op("reserve") }
+
+func (h *memHandle) Sync() error {
+	h.disk.mu.Lock()
+	defer h.disk.mu.Unlock()
+	if err := h.disk.step("sync"); err != nil {
+		return err
+	}
+	h.file.synced = slices.Clone(h.file.data)
+	return nil
+}
+
+// Close gives up the lock even when it fails.
+func (h *memHandle) Close() error {
+	h.disk.mu.Lock()
+	defer h.disk.mu.Unlock()
+	h.file.locked = false
+	return h.disk.step("close")
+}
+
+func (h *memHandle) Discard() error {
+	err := memFolder{h.disk}.Remove(h.name)
+	return errors.Join(err, h.Close())
+}
+
+func (h *memHandle) op(op string) error {
+	h.disk.mu.Lock()
+	defer h.disk.mu.Unlock()
+	return h.disk.step(op)
+}

@@ -1,0 +1,148 @@
+package manifest
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/zeebo/blake3"
+
+	"ggufreap/gguf"
+)
+
+// A Fact names a thing by its digest, such as the plan that a release is made by.
+type Fact struct {
+	Name   string `json:"name"`
+	Digest Digest `json:"digest"`
+}
+
+// newHead describes a release and what it is made from, sources being the files' state.
+func newHead(r Release, paths []string, sources []fs.FileInfo) (*journalHead, error) {
+	h := &journalHead{Schema: journalSchema, Origin: r.Origin}
+	for i, info := range sources {
+		h.Sources = append(h.Sources, journalSource{jsonText(filepath.Base(paths[i])), info.Size(), info.ModTime().UTC().Format(time.RFC3339Nano)})
+	}
+	for _, name := range r.Documents {
+		h.Documents = append(h.Documents, jsonText(name))
+	}
+	files := map[io.ReaderAt]int{}
+	for i, shard := range r.Layout.Shards {
+		header := blake3.New()
+		if _, err := gguf.NewWriter(header, shard); err != nil {
+			return nil, err
+		}
+		h.Shards = append(h.Shards, journalShard{
+			Name:   jsonText(r.shardName(i)),
+			Size:   shard.Size,
+			Header: Sum(header.Sum(nil)),
+			Ranges: sumRanges(shard, files),
+		})
+	}
+	return h, nil
+}
+
+// jsonText returns a name as JSON can hold it. Names that differ only in bytes that are
+// no text are told apart by what else the journal says.
+func jsonText(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }
+
+// sumRanges takes the digest of the source ranges of a shard, in order. Files are
+// numbered as they first appear in the release.
+func sumRanges(shard *gguf.ShardLayout, files map[io.ReaderAt]int) Sum {
+	h := blake3.New()
+	for _, v := range shard.Views {
+		for _, e := range v.Extents {
+			number, ok := files[e.Source]
+			if !ok {
+				number = len(files)
+				files[e.Source] = number
+			}
+			fmt.Fprintf(h, "%d\t%d\t%d\n", number, e.Offset, e.Length)
+		}
+	}
+	return Sum(h.Sum(nil))
+}
+
+// difference says in what this release is another than was, or "".
+func (h *journalHead) difference(was *journalHead) string {
+	return firstOf(
+		differentSources(h.Sources, was.Sources),
+		differentOrigin(h.Origin, was.Origin),
+		differentShards(h.Shards, was.Shards),
+		differentDocuments(h.Documents, was.Documents),
+	)
+}
+
+func firstOf(differences ...string) string {
+	for _, d := range differences {
+		if d != "" {
+			return d
+		}
+	}
+	return ""
+}
+
+func differentSources(is, was []journalSource) string {
+	if len(is) != len(was) {
+		return fmt.Sprintf("the source has %d files, it had %d", len(is), len(was))
+	}
+	for i, f := range is {
+		switch w := was[i]; {
+		case f.Name != w.Name:
+			return fmt.Sprintf("source file %d is %q, it was %q", i+1, f.Name, w.Name)
+		case f.Size != w.Size:
+			return fmt.Sprintf("source file %q has %d bytes, it had %d", f.Name, f.Size, w.Size)
+		case f.Modified != w.Modified:
+			return fmt.Sprintf("source file %q was modified at %s, it was at %s", f.Name, f.Modified, w.Modified)
+		}
+	}
+	return ""
+}
+
+func differentOrigin(is, was []Fact) string {
+	if len(is) != len(was) {
+		return fmt.Sprintf("%d digests say what the release is made from, there were %d", len(is), len(was))
+	}
+	for i, f := range is {
+		switch w := was[i]; {
+		case f.Name != w.Name:
+			return fmt.Sprintf("it is made from a %s, it was from a %s", f.Name, w.Name)
+		case f.Digest != w.Digest:
+			return fmt.Sprintf("the %s is %s, it was %s", f.Name, f.Digest, w.Digest)
+		}
+	}
+	return ""
+}
+
+func differentShards(is, was []journalShard) string {
+	if len(is) != len(was) {
+		return fmt.Sprintf("it has %d shards, it had %d", len(is), len(was))
+	}
+	for i, s := range is {
+		switch w := was[i]; {
+		case s.Name != w.Name:
+			return fmt.Sprintf("shard %d is %q, it was %q", i+1, s.Name, w.Name)
+		case s.Size != w.Size:
+			return fmt.Sprintf("shard %q has %d bytes, it had %d", s.Name, s.Size, w.Size)
+		case s.Header != w.Header:
+			return fmt.Sprintf("shard %q has other metadata or another tensor table than it had", s.Name)
+		case s.Ranges != w.Ranges:
+			return fmt.Sprintf("shard %q is made of other source ranges than it was", s.Name)
+		}
+	}
+	return ""
+}
+
+func differentDocuments(is, was []string) string {
+	if len(is) != len(was) {
+		return fmt.Sprintf("it has %d documents, it had %d", len(is), len(was))
+	}
+	for i, name := range is {
+		if name != was[i] {
+			return fmt.Sprintf("document %d is %q, it was %q", i+1, name, was[i])
+		}
+	}
+	return ""
+}

@@ -1,0 +1,398 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ggufreap/gguf"
+)
+
+// unfinished leaves a release on a disk whose first n shards are finished.
+func unfinished(t *testing.T, d *memDisk, r Release, n int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	s, err := newStage(d, memPath, r, StageOptions{Workers: 1, Progress: func(done, _ int64) {
+		var want int64
+		for _, shard := range r.Layout.Shards[:n] {
+			want += shard.Size
+		}
+		if done > want {
+			cancel()
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.WriteShards(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v, want %v", err, context.Canceled)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s.Finished() != n {
+		t.Fatalf("%d shards are finished, want %d", s.Finished(), n)
+	}
+}
+
+func TestResumeGoesOn(t *testing.T) {
+	r := testRelease(t, 3)
+	want, _ := reference(t, r)
+	whole := newTestStage(t, filepath.Join(t.TempDir(), "r"), r, StageOptions{})
+	wantPin, err := fillStage(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &memDisk{}
+	unfinished(t, d, r, 2)
+	if got, want := slices.Sorted(maps.Keys(d.files())), []string{JournalName, releaseNames[0] + ".part", releaseNames[1] + ".part"}; !slices.Equal(got, want) {
+		t.Errorf("kept %q, want %q", got, want)
+	}
+	var last int64
+	s, err := newStage(d, memPath, r, StageOptions{Resume: true, Progress: func(done, _ int64) { last = done }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	pin, err := fillStage(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shards, redone := s.Resumed(); shards != 2 || len(redone) > 0 {
+		t.Errorf("resumed %d shards and redid %q, want 2 and none", shards, redone)
+	}
+	if !maps.Equal(d.files(), want) {
+		t.Error("the folder differs from that of one run")
+	}
+	if !reflect.DeepEqual(pin, wantPin) {
+		t.Error("the pin differs from that of one run")
+	}
+	if last != r.Layout.Bytes() {
+		t.Errorf("progress ended at %d, want %d", last, r.Layout.Bytes())
+	}
+}
+
+// TestResumeRedoesDamage changes what an interrupted run finished.
+func TestResumeRedoesDamage(t *testing.T) {
+	r := testRelease(t, 3)
+	want, _ := reference(t, r)
+	part := releaseNames[0] + ".part"
+	for what, damage := range map[string]func(d *memDisk){
+		"flipped": func(d *memDisk) { d.names[part].data[1000] ^= 1 },
+		"cut":     func(d *memDisk) { d.names[part].data = d.names[part].data[:1000] },
+		"longer":  func(d *memDisk) { d.names[part].data = append(d.names[part].data, 0) },
+		"missing": func(d *memDisk) { delete(d.names, part) },
+		"swapped": func(d *memDisk) {
+			other := releaseNames[1] + ".part"
+			d.names[part], d.names[other] = d.names[other], d.names[part]
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			d := &memDisk{}
+			unfinished(t, d, r, 2)
+			damage(d)
+			var last int64
+			s, err := newStage(d, memPath, r, StageOptions{Resume: true, Progress: func(done, _ int64) {
+				if done < last || done > r.Layout.Bytes() {
+					t.Errorf("progress went from %d to %d of %d", last, done, r.Layout.Bytes())
+				}
+				last = done
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if _, err := fillStage(s); err != nil {
+				t.Fatal(err)
+			}
+			if _, redone := s.Resumed(); !slices.Contains(redone, releaseNames[0]) {
+				t.Errorf("redid %q, want %q among them", redone, releaseNames[0])
+			}
+			if !maps.Equal(d.files(), want) {
+				t.Error("the folder differs from that of one run")
+			}
+		})
+	}
+}
+
+func TestResumeRefusesAnotherRelease(t *testing.T) {
+	contents := func(change func(c *gguf.Contents)) func(t *testing.T, r *Release) {
+		return func(t *testing.T, r *Release) {
+			c := testContents(1)
+			change(&c)
+			layout, err := gguf.NewLayout(c, gguf.Split{Shards: 3})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Layout = layout
+		}
+	}
+	for what, test := range map[string]struct {
+		change func(t *testing.T, r *Release)
+		want   string
+	}{
+		"plan":      {func(_ *testing.T, r *Release) { r.Origin[0].Digest = DigestBytes(nil) }, "the plan is blake3:"},
+		"no plan":   {func(_ *testing.T, r *Release) { r.Origin = nil }, "0 digests say"},
+		"stem":      {func(_ *testing.T, r *Release) { r.Stem = "other" }, `shard 1 is "other-00001-of-00003.gguf", it was "out-00001`},
+		"documents": {func(_ *testing.T, r *Release) { r.Documents = append(r.Documents, "README.md") }, "it has 2 documents, it had 1"},
+		"shards":    {func(t *testing.T, r *Release) { *r = testRelease(t, 4) }, "it has 4 shards, it had 3"},
+		"metadata": {contents(func(c *gguf.Contents) { c.Metadata.Set("general.architecture", gguf.TextValue("tesu")) }),
+			`"out-00001-of-00003.gguf" has other metadata or another tensor table`},
+		"size": {contents(func(c *gguf.Contents) {
+			c.Metadata.Set("general.name", gguf.TextValue("more than a few bytes, so that it grows"))
+		}), `"out-00001-of-00003.gguf" has `},
+		"ranges": {contents(func(c *gguf.Contents) {
+			v := viewNamed(*c, "blk.1.ffn_up_exps.weight")
+			half := v.Extents[0].Length / 2
+			v.Extents = []gguf.Extent{{Source: v.Extents[0].Source, Offset: half, Length: half}, {Source: v.Extents[0].Source, Length: half}}
+		}), "is made of other source ranges"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			r := testRelease(t, 3)
+			d := &memDisk{}
+			unfinished(t, d, r, 1)
+			before := d.files()
+			r.Origin = slices.Clone(r.Origin)
+			test.change(t, &r)
+			_, err := newStage(d, memPath, r, StageOptions{Resume: true})
+			if !errors.Is(err, ErrDifferent) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %v with %q", err, ErrDifferent, test.want)
+			}
+			if !maps.Equal(d.files(), before) {
+				t.Error("the folder was changed")
+			}
+		})
+	}
+}
+
+// TestResumeRefusesAnotherSource changes files that a release is made from.
+func TestResumeRefusesAnotherSource(t *testing.T) {
+	now := time.Now()
+	for what, test := range map[string]struct {
+		change func(paths []string) ([]string, error)
+		want   string
+	}{
+		"size":  {func(p []string) ([]string, error) { return p, os.Truncate(p[0], 5) }, "has 5 bytes, it had 6"},
+		"time":  {func(p []string) ([]string, error) { return p, os.Chtimes(p[0], now, now.Add(1)) }, "was modified at"},
+		"name":  {func(p []string) ([]string, error) { return []string{p[0] + "x"}, os.Rename(p[0], p[0]+"x") }, `is "mx", it was "m"`},
+		"count": {func(p []string) ([]string, error) { return append(p, p[0]), nil }, "has 2 files, it had 1"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			paths := []string{filepath.Join(t.TempDir(), "m")}
+			if err := errors.Join(os.WriteFile(paths[0], []byte("source"), 0o666), os.Chtimes(paths[0], now, now)); err != nil {
+				t.Fatal(err)
+			}
+			dir := filepath.Join(t.TempDir(), "r")
+			r := testRelease(t, 3)
+			s := newTestStage(t, dir, r, StageOptions{Sources: paths})
+			if _, err := s.WriteShards(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			paths, err := test.change(paths)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = NewStage(dir, r, StageOptions{Sources: paths, Resume: true})
+			if !errors.Is(err, ErrDifferent) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %v with %q", err, ErrDifferent, test.want)
+			}
+		})
+	}
+}
+
+// TestChangedSourceDoesNotCount lets the source change while it is read.
+func TestChangedSourceDoesNotCount(t *testing.T) {
+	r := testRelease(t, 3)
+	want, _ := reference(t, r)
+	d := &memDisk{}
+	asked := 0
+	s, err := newStage(d, memPath, r, StageOptions{Workers: 1, Unchanged: func() error {
+		if asked++; asked > 1 {
+			return errInjected
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.WriteShards(context.Background())
+	if !errors.Is(err, errInjected) || !strings.Contains(err.Error(), "source changed") {
+		t.Errorf("got %v, want the change of the source", err)
+	}
+	s.Close()
+	if got, want := slices.Sorted(maps.Keys(d.files())), []string{JournalName, releaseNames[0] + ".part"}; !slices.Equal(got, want) {
+		t.Errorf("kept %q, want %q", got, want)
+	}
+	newTally(t, "changed source").finish(t, d, r, want, "after the change")
+}
+
+func TestResumeWithoutAnInterruptedRun(t *testing.T) {
+	r := testRelease(t, 3)
+	want, _ := reference(t, r)
+	d := &memDisk{}
+	if err := runOn(d, r, StageOptions{Resume: true}); err != nil {
+		t.Fatal(err)
+	}
+	if !maps.Equal(d.files(), want) {
+		t.Error("the folder differs from that of one run")
+	}
+	if err := runOn(d, r, StageOptions{Resume: true}); err == nil || !strings.Contains(err.Error(), "finished release") {
+		t.Errorf("a finished release: got %v", err)
+	}
+	if !maps.Equal(d.files(), want) {
+		t.Error("the finished release was changed")
+	}
+}
+
+func TestUnfinishedReleaseIsNotOverwritten(t *testing.T) {
+	r := testRelease(t, 3)
+	d := &memDisk{}
+	unfinished(t, d, r, 1)
+	before := d.files()
+	for _, force := range []bool{false, true} {
+		if err := runOn(d, r, StageOptions{Force: force}); !errors.Is(err, ErrUnfinished) {
+			t.Errorf("force %t: got %v, want %v", force, err, ErrUnfinished)
+		}
+	}
+	d.names["stranger"] = &memFile{}
+	if err := runOn(d, r, StageOptions{Resume: true}); err == nil || !strings.Contains(err.Error(), `"stranger"`) {
+		t.Errorf("a file of somebody else's: got %v", err)
+	}
+	delete(d.names, "stranger")
+	if !maps.Equal(d.files(), before) {
+		t.Error("the folder was changed")
+	}
+}
+
+// TestForcedReleaseResumes replaces a release, and loses power at each operation.
+func TestForcedReleaseResumes(t *testing.T) {
+	old, r := testRelease(t, 3), testRelease(t, 3)
+	layout, err := gguf.NewLayout(testContents(2), gguf.Split{Shards: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Layout = layout
+	forced := func() *memDisk {
+		d := &memDisk{}
+		if err := runOn(d, old, StageOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		d.names["README.md"] = &memFile{data: []byte("kept"), synced: []byte("kept")}
+		d.synced = maps.Clone(d.names)
+		d.restart()
+		return d
+	}
+	d := forced()
+	if err := runOn(d, r, StageOptions{Force: true, Workers: 1}); err != nil {
+		t.Fatal(err)
+	}
+	want, operations := d.files(), d.count
+	if !strings.Contains(want[SumsName], "README.md") {
+		t.Errorf("the list lacks the file that was there: %s", want[SumsName])
+	}
+	seed := newSeed(t)
+	rng := rand.New(rand.NewPCG(seed, 3))
+	count := newTally(t, "power cuts while replacing")
+	for dieAt := 1; dieAt <= operations; dieAt++ {
+		d := forced()
+		d.dieAt = dieAt
+		if err := runOn(d, r, StageOptions{Force: true, Workers: 1}); err == nil {
+			t.Fatalf("operation %d was never reached", dieAt)
+		}
+		count.kills++
+		what := fmt.Sprintf("seed %d, cut at operation %d, %s", seed, dieAt, d.failed)
+		d.cutPower(rng)
+		checkSound(t, d, nil, what)
+		d.restart()
+		if err := runOn(d, r, StageOptions{Force: true, Resume: true}); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		count.compare(t, d, want, what)
+	}
+}
+
+func TestTwoRunsInOneFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "r")
+	r := testRelease(t, 3)
+	first := newTestStage(t, dir, r, StageOptions{})
+	for _, o := range []StageOptions{{}, {Force: true}, {Resume: true}} {
+		s, err := NewStage(dir, r, o)
+		if err == nil {
+			s.Close()
+			t.Fatalf("%+v: a second run was let in", o)
+		}
+		if o.Resume && !errors.Is(err, ErrInUse) {
+			t.Errorf("%+v: got %v, want %v", o, err, ErrInUse)
+		}
+	}
+	if _, err := fillStage(first); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := folderNames(t, dir), append([]string{SumsName}, releaseNames...); !slices.Equal(got, want) {
+		t.Errorf("folder holds %q, want %q", got, want)
+	}
+}
+
+func TestFreeSpaceIsCheckedFirst(t *testing.T) {
+	r := testRelease(t, 3)
+	var need int64
+	for _, shard := range r.Layout.Shards {
+		need += (shard.Size + 511) / 512 * 512
+	}
+	d := &memDisk{size: need - 1}
+	var space *SpaceError
+	if err := runOn(d, r, StageOptions{}); !errors.As(err, &space) || *space != (SpaceError{memPath, need, need - 1}) {
+		t.Errorf("got %v, want %+v", err, SpaceError{memPath, need, need - 1})
+	}
+	if d.names != nil {
+		t.Errorf("left %q", slices.Sorted(maps.Keys(d.files())))
+	}
+}
+
+// TestDiskFull lets the disk fill up in the middle of the copying, and then makes room
+// for what is left.
+func TestDiskFull(t *testing.T) {
+	r := testRelease(t, 3)
+	want, _ := reference(t, r)
+	d := &memDisk{}
+	s, err := newStage(d, memPath, r, StageOptions{Workers: 1, Progress: func(done, _ int64) {
+		if done > r.Layout.Shards[0].Size {
+			d.size = r.Layout.Shards[0].Size + 4000
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.WriteShards(context.Background())
+	left := r.Layout.Shards[1].Size + r.Layout.Shards[2].Size
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), gguf.ShardName("out", 1, 3)) {
+		t.Errorf("got %v, want %v and the file", err, syscall.ENOSPC)
+	}
+	if want := "bytes of shards are still to be written"; !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d.size = d.used() + left - 1
+	var space *SpaceError
+	if err := runOn(d, r, StageOptions{Resume: true}); !errors.As(err, &space) || space.Need-space.Free < 1 || space.Need > left+2*511 {
+		t.Errorf("one byte too few: got %v", err)
+	}
+	d.size = 0
+	newTally(t, "disk full").finish(t, d, r, want, "with room again")
+}
