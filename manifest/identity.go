@@ -32,28 +32,46 @@ const splitPrefix = "split."
 // MetadataDigest returns the metadata digest of md: every key but split.*. It reads
 // long values from their file. A key that comes twice is an error.
 func MetadataDigest(md *gguf.Metadata) (Digest, error) {
-	var lines []string
+	pairs, err := pinPairs(md)
+	if err != nil {
+		return Digest{}, err
+	}
+	return digestPairs(pairs)
+}
+
+// pinPairs returns what identifies each pair of md but split.*, sorted by key.
+func pinPairs(md *gguf.Metadata) ([]Pair, error) {
+	pairs := []Pair{}
 	for key, value := range md.All() {
 		if strings.HasPrefix(key, splitPrefix) {
 			continue
 		}
-		if err := checkLineName("key", key); err != nil {
-			return Digest{}, err
-		}
 		h := blake3.New()
 		if _, err := io.Copy(h, value.Reader()); err != nil {
-			return Digest{}, fmt.Errorf("key %q: %w", key, err)
+			return nil, fmt.Errorf("key %q: %w", key, err)
 		}
-		lines = append(lines, fmt.Sprintf("%s\t%s\t%s\n", key, value.Type(), Sum(h.Sum(nil))))
+		pairs = append(pairs, Pair{key, value.Type().String(), Sum(h.Sum(nil))})
 	}
-	slices.Sort(lines)
+	slices.SortStableFunc(pairs, func(a, b Pair) int { return cmp.Compare(a.Key, b.Key) })
+	return pairs, nil
+}
+
+// digestPairs returns the metadata digest of pairs, which must be sorted by key.
+func digestPairs(pairs []Pair) (Digest, error) {
 	h := blake3.New()
-	for i, line := range lines {
-		key, _, _ := strings.Cut(line, "\t")
-		if i > 0 && strings.HasPrefix(lines[i-1], key+"\t") {
-			return Digest{}, fmt.Errorf("key %q comes twice", key)
+	for i, p := range pairs {
+		if err := checkLineName("key", p.Key); err != nil {
+			return Digest{}, err
 		}
-		h.WriteString(line)
+		if i > 0 {
+			switch order := cmp.Compare(pairs[i-1].Key, p.Key); {
+			case order == 0:
+				return Digest{}, fmt.Errorf("key %q comes twice", p.Key)
+			case order > 0:
+				return Digest{}, fmt.Errorf("key %q comes behind key %q, want them sorted", p.Key, pairs[i-1].Key)
+			}
+		}
+		h.WriteString(p.Key + "\t" + p.Type + "\t" + p.BLAKE3.String() + "\n")
 	}
 	return Digest{BLAKE3, Sum(h.Sum(nil))}, nil
 }

@@ -15,7 +15,8 @@ type Pin struct {
 	Files          []File   `json:"files"` // in shard order
 	WeightsDigest  Digest   `json:"weights_digest"`
 	MetadataDigest Digest   `json:"metadata_digest"`
-	Tensors        []Tensor `json:"tensors"` // in the order of the artifact's tables
+	Metadata       []Pair   `json:"metadata"` // all but split.*, sorted by key
+	Tensors        []Tensor `json:"tensors"`  // in the order of the artifact's tables
 }
 
 // Artifact says what an artifact is called and how large it is. Sizes are bytes;
@@ -43,6 +44,13 @@ type File struct {
 	Name   string `json:"name"` // base name
 	Size   int64  `json:"size"`
 	SHA256 Sum    `json:"sha256"`
+}
+
+// Pair is one metadata key of an artifact.
+type Pair struct {
+	Key    string `json:"key"`
+	Type   string `json:"type"`   // as gguf.ValueType spells it
+	BLAKE3 Sum    `json:"blake3"` // of the value's encoded bytes
 }
 
 // Tensor is one tensor of an artifact.
@@ -80,7 +88,10 @@ func (p *Pin) seal(md *gguf.Metadata) error {
 	if p.WeightsDigest, err = p.weights(); err != nil {
 		return err
 	}
-	p.MetadataDigest, err = MetadataDigest(md)
+	if p.Metadata, err = pinPairs(md); err != nil {
+		return err
+	}
+	p.MetadataDigest, err = digestPairs(p.Metadata)
 	return err
 }
 

@@ -62,6 +62,7 @@ func TestPinDocument(t *testing.T) {
 		"\n  \"declared\": {\n    \"repo\": null,\n    \"revision\": null,\n    \"license\": null,\n    \"quantization_label\": null,\n    \"base_model\": null\n  },\n  \"files\": [\n    {\n      \"name\": \"out-00001-of-00003.gguf\",\n      \"size\": ",
 		"\n  \"weights_digest\": \"blake3:",
 		"\n  \"metadata_digest\": \"blake3:",
+		"\",\n  \"metadata\": [\n    {\n      \"key\": \"general.architecture\",\n      \"type\": \"str\",\n      \"blake3\": \"",
 		"\n      \"name\": \"blk.0.empty\",\n      \"type\": \"F32\",\n      \"shape\": [\n        0\n      ],\n      \"size\": 0,\n      \"blake3\": \"" + emptyBLAKE3 + "\"\n    },",
 		"\n      \"slabs\": {\n        \"axis\": 0,\n        \"count\": 6,\n        \"bytes\": \"",
 		"\n      \"slabs\": {\n        \"axis\": 2,\n        \"count\": 6,\n        \"blake3\": \"",
@@ -122,8 +123,12 @@ func TestDecodePinRefuses(t *testing.T) {
 		"slab axis":       {edit(`"axis": 2`, `"axis": 1`), "on axis 1"},
 		"slab digests":    {edit(`"blake3": "`, `"blake3": "00`), "digest"},
 		"other weights":   {edit(emptyBLAKE3, emptySHA256), "weights digest is"},
+		"other metadata":  {edit(`"type": "str"`, `"type": "u64"`), "metadata digest is"},
+		"key twice in md": {edit(`"key": "test.expert_count"`, `"key": "general.architecture"`), "comes twice"},
+		"keys unsorted":   {edit(`"key": "general.architecture"`, `"key": "zzz"`), "want them sorted"},
+		"no metadata":     {text[:strings.Index(text, `"metadata": [`)] + `"metadata": null}`, "metadata is missing"},
 		"digest algorithm": {edit(`"metadata_digest": "blake3:`, `"metadata_digest": "sha256:`),
-			"is not a blake3 digest"},
+			`metadata digest is "sha256:`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -230,7 +235,7 @@ func modelSizedPin(layers, experts int) *Pin {
 	}
 	pin.Artifact.FileBytes = pin.Artifact.TensorBytes
 	pin.Files = []File{{Name: "k.gguf", Size: pin.Artifact.FileBytes}}
-	pin.MetadataDigest = DigestBytes(nil)
+	pin.Metadata, pin.MetadataDigest = []Pair{}, DigestBytes(nil)
 	var err error
 	if pin.WeightsDigest, err = pin.weights(); err != nil {
 		panic(err)

@@ -12,7 +12,7 @@ import (
 )
 
 // Validate returns the first thing in which the pin contradicts itself: sums of sizes,
-// shapes against types, slabs against shapes, the weights digest against the tensors.
+// shapes against types, slabs against shapes, digests against what they rest on.
 func (p *Pin) Validate() error {
 	if p.Schema != PinSchema {
 		return fmt.Errorf("pin: schema is %q, want %q", p.Schema, PinSchema)
@@ -20,11 +20,11 @@ func (p *Pin) Validate() error {
 	if err := p.checkFiles(); err != nil {
 		return err
 	}
-	if err := p.checkTensors(); err != nil {
+	if err := p.checkMetadata(); err != nil {
 		return err
 	}
-	if p.MetadataDigest.Algorithm != BLAKE3 {
-		return fmt.Errorf("pin: metadata digest %q is not a blake3 digest", p.MetadataDigest)
+	if err := p.checkTensors(); err != nil {
+		return err
 	}
 	weights, err := p.weights()
 	if err != nil {
@@ -68,6 +68,25 @@ func (p *Pin) checkFiles() error {
 	}
 	if total != a.FileBytes {
 		return fmt.Errorf("pin: files have %d bytes, the artifact says %d", total, a.FileBytes)
+	}
+	return nil
+}
+
+func (p *Pin) checkMetadata() error {
+	if p.Metadata == nil {
+		return errors.New("pin: metadata is missing")
+	}
+	for _, pair := range p.Metadata {
+		if err := cmp.Or(checkText("key", pair.Key), checkText("type", pair.Type)); err != nil {
+			return err
+		}
+	}
+	digest, err := digestPairs(p.Metadata)
+	if err != nil {
+		return fmt.Errorf("pin: %w", err)
+	}
+	if digest != p.MetadataDigest {
+		return fmt.Errorf("pin: metadata digest is %q, the keys give %q", p.MetadataDigest, digest)
 	}
 	return nil
 }
