@@ -52,8 +52,8 @@ func (f *File) Err() error { return joinErrors(f.Problems) }
 func (f *File) ReadAt(p []byte, off int64) (int, error) { return f.r.ReadAt(p, off) }
 
 // whereKey names a key of the file in messages.
-func (f *File) whereKey(key string) string {
-	return fmt.Sprintf("%s: key %s", printable(f.Name), quoted(key))
+func (f *File) whereKey(key string) place {
+	return place{words: fmt.Sprintf("%s: key %s", printable(f.Name), quoted(key))}
 }
 
 // orderName spells a byte order for messages.

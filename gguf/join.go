@@ -59,15 +59,15 @@ func (m *Model) join(found *problems) {
 		}
 	}
 	if len(m.Missing) > 0 {
-		found.errorf(printable(m.Name), "incomplete: %d of %d shards are missing: %s", len(m.Missing), m.Shards, nameList(m.Missing))
+		found.errorf(at(m.Name), "incomplete: %d of %d shards are missing: %s", len(m.Missing), m.Shards, nameList(m.Missing))
 	}
 	first := m.Files[0]
 	for _, f := range m.Files[1:] {
 		if f.Order != first.Order {
-			found.errorf(printable(f.Name), "%s, but %s is %s", orderName(f.Order), printable(first.Name), orderName(first.Order))
+			found.errorf(at(f.Name), "%s, but %s is %s", orderName(f.Order), printable(first.Name), orderName(first.Order))
 		}
 		if f.Version != first.Version {
-			found.warnf(printable(f.Name), "GGUF version %d, but %s has version %d", f.Version, printable(first.Name), first.Version)
+			found.warnf(at(f.Name), "GGUF version %d, but %s has version %d", f.Version, printable(first.Name), first.Version)
 		}
 	}
 }
@@ -93,9 +93,9 @@ func (f *File) checkAlone(found *problems) {
 	_, hasCount := f.Metadata.Get(KeySplitCount)
 	switch {
 	case named && n.count > 1 && hasCount:
-		found.errorf(printable(f.Name), "the name says shard %d of %d, %s says it is one file", n.no, n.count, KeySplitCount)
+		found.errorf(at(f.Name), "the name says shard %d of %d, %s says it is one file", n.no, n.count, KeySplitCount)
 	case named && n.count > 1:
-		found.errorf(printable(f.Name), "the name says shard %d of %d, but the file has no %s", n.no, n.count, KeySplitCount)
+		found.errorf(at(f.Name), "the name says shard %d of %d, but the file has no %s", n.no, n.count, KeySplitCount)
 	}
 	if no, ok := splitNo(f); ok && no != 0 {
 		found.errorf(f.whereKey(KeySplitNo), "is %d in a model of one file, want 0", no)
@@ -125,9 +125,9 @@ func (m *Model) joinShard(f *File, seen []*File, found *problems) {
 	}
 	seen[no] = f
 	if n, named := parseShardName(f.Name); !named {
-		found.warnf(printable(f.Name), "is shard %d of %d by its keys, but is not named like one: llama.cpp will not find it", no+1, m.Shards)
+		found.warnf(at(f.Name), "is shard %d of %d by its keys, but is not named like one: llama.cpp will not find it", no+1, m.Shards)
 	} else if n.no != no+1 || n.count != m.Shards {
-		found.errorf(printable(f.Name), "the name says shard %d of %d, the keys say shard %d of %d", n.no, n.count, no+1, m.Shards)
+		found.errorf(at(f.Name), "the name says shard %d of %d, the keys say shard %d of %d", n.no, n.count, no+1, m.Shards)
 	}
 }
 

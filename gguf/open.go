@@ -121,7 +121,7 @@ func (o *opener) withSiblings(f *File, siblings []string) (*Model, error) {
 		}
 		other, err := o.file(path)
 		if err != nil {
-			o.found.errorf(printable(path), "%s", strings.TrimPrefix(err.Error(), printable(path)+": "))
+			o.found.errorf(at(path), "%s", strings.TrimPrefix(err.Error(), printable(path)+": "))
 			continue
 		}
 		files = append(files, other)

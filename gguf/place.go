@@ -56,7 +56,7 @@ func (f *File) sizeTensors(o options, found *problems) {
 		if hint := t.Hint(); hint != "" {
 			note = " (" + hint + ")"
 		}
-		found.warnf(printable(f.Name), "type %s%s of %d tensors has no known block size; their sizes are the spans to the next tensor", t, note, unknown[t])
+		found.warnf(at(f.Name), "type %s%s of %d tensors has no known block size; their sizes are the spans to the next tensor", t, note, unknown[t])
 	}
 }
 
@@ -154,6 +154,6 @@ func (f *File) checkEnd(found *problems) {
 		return
 	}
 	if extra := have - align(end, f.Alignment); extra > 0 {
-		found.warnf(printable(f.Name), "%d bytes after the last tensor belong to no tensor", extra)
+		found.warnf(at(f.Name), "%d bytes after the last tensor belong to no tensor", extra)
 	}
 }

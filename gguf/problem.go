@@ -32,6 +32,8 @@ type Problem struct {
 	Severity Severity `json:"severity"`
 	Where    string   `json:"where"` // file, and key or tensor in it
 	What     string   `json:"what"`
+	// Tensor is the name of the tensor that the problem is about, or "".
+	Tensor string `json:"-"`
 }
 
 func (p Problem) String() string { return fmt.Sprintf("%s: %s", p.Where, p.What) }
@@ -70,15 +72,21 @@ func newProblems(where string) *problems {
 	return &problems{where: where, kinds: map[string]*problemKind{}}
 }
 
-func (ps *problems) errorf(where, format string, args ...any) {
+// A place is where a problem is, in words, and the name of the tensor it is about.
+type place struct{ words, tensor string }
+
+// at is the place of a whole file or set.
+func at(name string) place { return place{words: printable(name)} }
+
+func (ps *problems) errorf(where place, format string, args ...any) {
 	ps.add(Error, where, format, args)
 }
 
-func (ps *problems) warnf(where, format string, args ...any) {
+func (ps *problems) warnf(where place, format string, args ...any) {
 	ps.add(Warning, where, format, args)
 }
 
-func (ps *problems) add(severity Severity, where, format string, args []any) {
+func (ps *problems) add(severity Severity, where place, format string, args []any) {
 	kind := ps.kinds[format]
 	if kind == nil {
 		kind = &problemKind{severity: severity, first: fmt.Sprintf(format, args...)}
@@ -86,7 +94,7 @@ func (ps *problems) add(severity Severity, where, format string, args []any) {
 		ps.order = append(ps.order, kind)
 	}
 	if kind.count++; kind.count <= maxAlike {
-		ps.list = append(ps.list, Problem{severity, where, fmt.Sprintf(format, args...)})
+		ps.list = append(ps.list, Problem{severity, where.words, fmt.Sprintf(format, args...), where.tensor})
 	}
 }
 
@@ -94,7 +102,7 @@ func (ps *problems) add(severity Severity, where, format string, args []any) {
 func (ps *problems) all() []Problem {
 	for _, kind := range ps.order {
 		if more := kind.count - maxAlike; more > 0 {
-			ps.list = append(ps.list, Problem{kind.severity, ps.where, fmt.Sprintf("%d more problems of this kind: %s", more, kind.first)})
+			ps.list = append(ps.list, Problem{kind.severity, ps.where, fmt.Sprintf("%d more problems of this kind: %s", more, kind.first), ""})
 		}
 	}
 	return ps.list

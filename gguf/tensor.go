@@ -64,8 +64,8 @@ func (t *Tensor) View() View {
 }
 
 // where names the tensor in messages.
-func (t *Tensor) where() string {
-	return fmt.Sprintf("%s: tensor %s", printable(t.file.Name), quoted(t.Name))
+func (t *Tensor) where() place {
+	return place{fmt.Sprintf("%s: tensor %s", printable(t.file.Name), quoted(t.Name)), t.Name}
 }
 
 // elements multiplies dims; it reports false beyond what a signed 64-bit count holds.
