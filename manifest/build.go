@@ -13,6 +13,9 @@ import (
 type BuildOptions struct {
 	// Slabs says which tensors carry how many slabs; nil for none.
 	Slabs SlabCount
+	// DataSize returns the bytes of data of a tensor whose type is not known, of which
+	// the file tells the span only; nil takes the span for data.
+	DataSize func(t *gguf.Tensor) int64
 	// Declared is copied into the pin.
 	Declared Declared
 	// Workers is how many files are read at once; 0 means one a processor.
@@ -61,19 +64,27 @@ func pinOfModel(m *gguf.Model, o BuildOptions) (*Pin, error) {
 		Architecture: m.Metadata().Architecture(),
 		Shards:       len(m.Files),
 		FileBytes:    m.FileBytes(),
-		TensorBytes:  m.TensorBytes(),
 	}}
 	for _, f := range m.Files {
 		pin.Files = append(pin.Files, File{Name: filepath.Base(f.Name), Size: f.Size})
 	}
 	for _, t := range m.Tensors() {
-		described, err := describe(t.Name, t.Type, t.Shape, t.Size, o.Slabs)
+		described, err := describe(t.Name, t.Type, t.Shape, o.dataSize(t), o.Slabs)
 		if err != nil {
 			return nil, err
 		}
 		pin.Tensors = append(pin.Tensors, described)
+		pin.Artifact.TensorBytes += described.Size
 	}
 	return pin, nil
+}
+
+// dataSize returns the bytes of data of a tensor.
+func (o *BuildOptions) dataSize(t *gguf.Tensor) int64 {
+	if t.Opaque && o.DataSize != nil {
+		return min(max(o.DataSize(t), 0), t.Size)
+	}
+	return t.Size
 }
 
 // hashShard returns the digest of a file and fills in those of its tensors, which are
@@ -82,7 +93,7 @@ func hashShard(ctx context.Context, f *gguf.File, tensors []*Tensor, count io.Wr
 	listener := newTensorListener()
 	spans := make([]span, len(tensors))
 	for i, t := range f.Tensors {
-		spans[i] = span{t.DataOffset(), t.Size, func() io.Writer { return listener.begin(tensors[i]) }}
+		spans[i] = span{t.DataOffset(), tensors[i].Size, func() io.Writer { return listener.begin(tensors[i]) }}
 	}
 	whole := newFileHasher()
 	err := scan(ctx, f, f.Size, buf, io.MultiWriter(whole, count), spans)

@@ -1,18 +1,25 @@
 package manifest
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"ggufreap/gguf"
+)
 
 // Kind says what sort of thing a finding is about.
 type Kind string
 
-// The kinds of findings that Verify makes by itself.
+// The kinds of findings.
 const (
-	KindList        Kind = "list"        // the list of sums is faulty
-	KindMissing     Kind = "missing"     // a listed file is not there
-	KindExtra       Kind = "extra"       // a model file is not listed
+	KindList        Kind = "list"        // a list of sums, or a pin, is faulty
+	KindMissing     Kind = "missing"     // a listed file or tensor is not there
+	KindExtra       Kind = "extra"       // a model file or tensor is not listed
 	KindDigest      Kind = "digest"      // bytes are not those listed
 	KindUnreadable  Kind = "unreadable"  // bytes could not be read
 	KindStructure   Kind = "structure"   // headers, shard set, offsets or sizes are wrong
+	KindMetadata    Kind = "metadata"    // keys are not those they should be
 	KindExperts     Kind = "experts"     // tensors disagree with the expert count
 	KindExpectation Kind = "expectation" // something asked for is not so
 )
@@ -73,12 +80,50 @@ type Report struct {
 	Gaps     []Gap     `json:"gaps"`
 }
 
+func newReport(path string) *Report {
+	return &Report{Path: path, Findings: []Finding{}, Notes: []Note{}, Checked: []string{}, Gaps: []Gap{}}
+}
+
 // OK reports whether nothing was found.
 func (r *Report) OK() bool { return len(r.Findings) == 0 }
 
 // find adds a finding that is about no single tensor.
 func (r *Report) find(kind Kind, file, what string) {
 	r.Findings = append(r.Findings, Finding{Kind: kind, File: file, Expert: NoExpert, What: what})
+}
+
+// problem turns what was found in the headers of a file, "" for a whole set, into a
+// finding or a note. path is how the problem names the file.
+func (r *Report) problem(file, path string, p gguf.Problem) {
+	what := p.What
+	if p.Tensor == "" {
+		what = strings.TrimPrefix(p.String(), path+": ")
+	}
+	switch {
+	case p.Severity == gguf.Error:
+		r.Findings = append(r.Findings, Finding{Kind: KindStructure, File: file, Tensor: p.Tensor, Expert: NoExpert, What: what})
+	case p.Tensor != "":
+		r.note(file, fmt.Sprintf("tensor %q: %s", p.Tensor, what))
+	default:
+		r.note(file, what)
+	}
+}
+
+// problems reports what was found in the headers of a model. Those of the set come first
+// in Problems, and those of each file follow.
+func (r *Report) problems(m *gguf.Model, name func(path string) string) {
+	ofSet := len(m.Problems)
+	for _, f := range m.Files {
+		ofSet -= len(f.Problems)
+	}
+	for _, p := range m.Problems[:ofSet] {
+		r.problem("", "", p)
+	}
+	for _, f := range m.Files {
+		for _, p := range f.Problems {
+			r.problem(name(f.Name), f.Name, p)
+		}
+	}
 }
 
 func (r *Report) note(file, what string) { r.Notes = append(r.Notes, Note{file, what}) }

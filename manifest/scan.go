@@ -19,35 +19,50 @@ type span struct {
 // scan reads size bytes of r front to back, once, through buf. The whole goes to every
 // byte's listener, and each span, which must not overlap another, to its own.
 func scan(ctx context.Context, r io.ReaderAt, size int64, buf []byte, whole io.Writer, spans []span) error {
-	spans = slices.SortedFunc(slices.Values(spans), func(a, b span) int { return cmp.Compare(a.offset, b.offset) })
-	cursor := spanCursor{rest: spans}
-	for offset := int64(0); offset < size; {
+	cursor := newSpanCursor(spans)
+	err := readRange(ctx, r, 0, size, buf, func(part []byte, offset int64) error {
+		if _, err := whole.Write(part); err != nil {
+			return err
+		}
+		return cursor.write(part, offset)
+	})
+	if err != nil {
+		return err
+	}
+	return cursor.end(size)
+}
+
+// readRange reads the bytes of r from offset from to offset to, once, and hands each
+// part to see with its offset.
+func readRange(ctx context.Context, r io.ReaderAt, from, to int64, buf []byte, see func(part []byte, offset int64) error) error {
+	for offset := from; offset < to; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		part := buf[:min(int64(len(buf)), size-offset)]
+		part := buf[:min(int64(len(buf)), to-offset)]
 		n, err := r.ReadAt(part, offset)
 		if n < len(part) {
 			if err == nil || errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF
 			}
-			return fmt.Errorf("reading at byte %d of %d: %w", offset+int64(n), size, err)
+			return fmt.Errorf("reading at byte %d of %d: %w", offset+int64(n), to, err)
 		}
-		if _, err := whole.Write(part); err != nil {
-			return err
-		}
-		if err := cursor.write(part, offset); err != nil {
+		if err := see(part, offset); err != nil {
 			return err
 		}
 		offset += int64(len(part))
 	}
-	return cursor.end(size)
+	return nil
 }
 
 // spanCursor hands the bytes of a file to the spans, in order.
 type spanCursor struct {
 	now  io.Writer // of rest[0], once it has begun
 	rest []span
+}
+
+func newSpanCursor(spans []span) *spanCursor {
+	return &spanCursor{rest: slices.SortedFunc(slices.Values(spans), func(a, b span) int { return cmp.Compare(a.offset, b.offset) })}
 }
 
 // write hands on part, which stands at offset of the file.

@@ -44,7 +44,7 @@ func Verify(ctx context.Context, path string, o VerifyOptions) (*Report, error) 
 			return nil, err
 		}
 	}
-	v := &verifier{options: o, report: &Report{Path: path, Findings: []Finding{}, Notes: []Note{}, Checked: []string{}, Gaps: []Gap{}}}
+	v := &verifier{options: o, report: newReport(path)}
 	if info.IsDir() {
 		v.dir = path
 		v.walk()
@@ -228,31 +228,11 @@ func (v *verifier) openModels(names []string) {
 	v.describeMain()
 }
 
-// reportModel turns the problems of a model into findings and notes. Those of the set
-// come first in Problems, and those of each file follow.
+// reportModel reports what was found in the headers of a model.
 func (v *verifier) reportModel(m *gguf.Model) {
-	ofSet := len(m.Problems)
-	for _, f := range m.Files {
-		ofSet -= len(f.Problems)
-	}
-	for _, p := range m.Problems[:ofSet] {
-		v.problem("", p.Severity, p.String())
-	}
-	for _, f := range m.Files {
-		for _, p := range f.Problems {
-			v.problem(v.name(f.Name), p.Severity, strings.TrimPrefix(p.String(), f.Name+": "))
-		}
-	}
+	v.report.problems(m, v.name)
 	v.report.checked(fmt.Sprintf("structure of %q: %d of %d shards, %d tensors, %d file bytes, %d tensor bytes",
 		m.Name, len(m.Files), m.Shards, len(m.Tensors()), m.FileBytes(), m.TensorBytes()))
-}
-
-func (v *verifier) problem(file string, severity gguf.Severity, what string) {
-	if severity == gguf.Error {
-		v.report.find(KindStructure, file, what)
-	} else {
-		v.report.note(file, what)
-	}
 }
 
 // main returns the largest artifact, which expectations are about, or nil.
@@ -268,7 +248,7 @@ func (v *verifier) describeMain() {
 	if m == nil {
 		return
 	}
-	v.report.Artifact = &Artifact{Name: m.Name, Architecture: m.Metadata().Architecture(), Shards: m.Shards, FileBytes: m.FileBytes(), TensorBytes: m.TensorBytes()}
+	v.report.Artifact = describeModel(m)
 	for _, other := range v.models[1:] {
 		v.report.note("", fmt.Sprintf("%q is another artifact; expectations are about %q, the largest", other.Name, m.Name))
 	}

@@ -1,0 +1,175 @@
+package manifest
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// maxSlabFindings bounds the findings about the slabs of one tensor: there can be a
+// quarter of a million in a model that is another one altogether.
+const maxSlabFindings = 50
+
+// A comparison holds what was measured of an artifact against a pin, and notes the
+// differences in a report.
+type comparison struct {
+	report    *Report
+	got, want *Pin
+	quick     bool                       // got has no digests of data
+	file      func(tensor string) string // that holds a tensor of got
+}
+
+// run compares everything and reports whether weights and metadata are those pinned.
+func (c *comparison) run() bool {
+	before := len(c.report.Findings)
+	c.tensors()
+	c.metadata()
+	if len(c.report.Findings) > before {
+		c.files()
+		return false
+	}
+	c.sameFiles()
+	return len(c.report.Findings) == before
+}
+
+// tensors compares names, types, shapes and, unless quick, data.
+func (c *comparison) tensors() {
+	got := byName(c.got)
+	same := map[string]bool{}
+	for _, w := range c.want.Tensors {
+		same[w.Name] = true
+	}
+	for _, change := range CompareTensors(c.want, c.got) {
+		same[change.Name] = c.quick && change.Change == Changed
+		if !same[change.Name] {
+			c.tensor(change)
+		}
+	}
+	var count int
+	var size int64
+	for i := range c.want.Tensors {
+		w := &c.want.Tensors[i]
+		if same[w.Name] && (c.quick || c.slabs(got[w.Name], w) == 0) {
+			count++
+			size += w.Size
+		}
+	}
+	what := "names, types and shapes"
+	if !c.quick {
+		what += ", and every byte of data"
+	}
+	c.report.checked(fmt.Sprintf("tensors: %d of %d as pinned, %d bytes: %s", count, len(c.want.Tensors), size, what))
+}
+
+// tensor reports a tensor that is not as pinned: A is the pinned one, B what was measured.
+func (c *comparison) tensor(change TensorChange) {
+	w, g := change.A, change.B
+	switch change.Change {
+	case Added:
+		c.find(KindExtra, g, NoExpert, "is no tensor of the pin")
+	case Removed:
+		c.find(KindMissing, w, NoExpert, "is pinned and not there")
+	case Retyped:
+		c.find(KindStructure, g, NoExpert, fmt.Sprintf("type is %s, the pin says %s", g.Type, w.Type))
+	case Reshaped:
+		c.find(KindStructure, g, NoExpert, fmt.Sprintf("shape is %v, the pin says %v", g.Shape, w.Shape))
+	case Changed:
+		if c.slabs(g, w) == 0 {
+			c.find(KindDigest, g, NoExpert, fmt.Sprintf("blake3 is %s, the pin says %s", g.BLAKE3, w.BLAKE3))
+		}
+	}
+}
+
+// slabs compares the slabs of a tensor and returns how many differ. A pin whose tensor
+// digest is right and a slab's is not would mislead whoever trusts the slab's.
+func (c *comparison) slabs(g, w *Tensor) int {
+	if g.slabCount() != w.slabCount() {
+		return 0
+	}
+	found := 0
+	for i := range w.slabCount() {
+		if a, b := g.Slabs.At(i), w.Slabs.At(i); !bytes.Equal(a, b) {
+			if found++; found <= maxSlabFindings {
+				c.find(KindDigest, g, i, fmt.Sprintf("%s, the pin says %x", slabText(g, a), b))
+			}
+		}
+	}
+	if found > maxSlabFindings {
+		c.find(KindDigest, g, NoExpert, fmt.Sprintf("%d more experts differ", found-maxSlabFindings))
+	}
+	return found
+}
+
+// slabText says what identifies a slab of t.
+func slabText(t *Tensor, id []byte) string {
+	if t.Slabs.Bytes != nil {
+		return fmt.Sprintf("bytes are %x", id)
+	}
+	return fmt.Sprintf("blake3 is %x", id)
+}
+
+func (c *comparison) find(kind Kind, t *Tensor, expert int, what string) {
+	c.report.Findings = append(c.report.Findings, Finding{Kind: kind, File: c.file(t.Name), Tensor: t.Name, Expert: expert, What: what})
+}
+
+// metadata compares all keys but split.*.
+func (c *comparison) metadata() {
+	changes := ComparePairs(c.want.Metadata, c.got.Metadata)
+	for _, change := range changes {
+		c.report.find(KindMetadata, "", change.String())
+	}
+	if len(changes) == 0 {
+		c.report.checked(fmt.Sprintf("metadata: %d keys as pinned, split.* aside", len(c.want.Metadata)))
+	}
+}
+
+// files notes files that are not those pinned, where weights or metadata differ.
+func (c *comparison) files() {
+	want := map[string]File{}
+	for _, f := range c.want.Files {
+		want[f.Name] = f
+	}
+	for _, g := range c.got.Files {
+		if w, ok := want[g.Name]; ok && w.Size == g.Size && w.SHA256 != g.SHA256 && !c.quick {
+			c.report.find(KindDigest, g.Name, fmt.Sprintf("sha256 is %s, the pin says %s", g.SHA256, w.SHA256))
+		}
+	}
+}
+
+// sameFiles compares the files of an artifact whose weights and metadata are those
+// pinned. Another cut is no fault; the same names and sizes with other bytes are.
+func (c *comparison) sameFiles() {
+	sameBytes := slices.EqualFunc(c.got.Files, c.want.Files, func(g, w File) bool {
+		return g.Size == w.Size && (c.quick || g.SHA256 == w.SHA256)
+	})
+	sameNames := slices.EqualFunc(c.got.Files, c.want.Files, func(g, w File) bool { return g.Name == w.Name && g.Size == w.Size })
+	switch {
+	case sameBytes && sameNames && c.quick:
+		c.report.checked(fmt.Sprintf("files: names and sizes of %d as pinned", len(c.want.Files)))
+	case sameBytes && sameNames:
+		c.report.checked(fmt.Sprintf("files: sha256 of %d as pinned", len(c.want.Files)))
+	case sameBytes:
+		c.report.note("", "the files are those pinned under other names: "+fileList(c.want.Files))
+	case sameNames:
+		for i, g := range c.got.Files {
+			if w := c.want.Files[i]; g.SHA256 != w.SHA256 {
+				c.report.find(KindDigest, g.Name, fmt.Sprintf("sha256 is %s, the pin says %s: bytes that belong to no tensor and no key differ, or their order", g.SHA256, w.SHA256))
+			}
+		}
+	default:
+		c.report.note("", fmt.Sprintf("%d files, the pin is of %d: the same model cut or laid out another way", len(c.got.Files), len(c.want.Files)))
+	}
+}
+
+func fileList(files []File) string {
+	const most = 3
+	var names []string
+	for _, f := range files[:min(len(files), most)] {
+		names = append(names, fmt.Sprintf("%q", f.Name))
+	}
+	if len(files) > most {
+		names = append(names, fmt.Sprintf("and %d more", len(files)-most))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,47 @@
+package manifest
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// ReadEvidence reads the file at path, which may be a pin, a tree listing of the Hugging
+// Face hub, a manifest of llama-gguf-hash, or a list of SHA-256 sums. It tells them
+// apart by how they begin.
+func ReadEvidence(path string) (Evidence, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	e, err := decodeEvidence(bufio.NewReader(f))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return e, nil
+}
+
+func decodeEvidence(r *bufio.Reader) (Evidence, error) {
+	head, err := r.Peek(512)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	text := strings.TrimLeft(string(head), " \t\r\n")
+	word, _, _ := strings.Cut(text, " ")
+	switch {
+	case bytes.HasPrefix(head, zstdMagic) || strings.HasPrefix(text, "{"):
+		return DecodePin(r)
+	case strings.HasPrefix(text, "["):
+		return ReadTree(r)
+	case strings.HasPrefix(text, "GGUF"):
+		return nil, fmt.Errorf("a model, want a pin or a list of digests")
+	case isHashName(word):
+		return ReadGGUFHashes(r)
+	}
+	sums, err := ReadSums(r)
+	return Sums(sums), err
+}
