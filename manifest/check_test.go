@@ -202,12 +202,12 @@ func TestOpaqueTensorsAreMeasuredAsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "r")
-	s, err := NewStage(dir, []string{"out.gguf"}, StageOptions{})
+	s, err := NewStage(dir, Release{Stem: "out", Layout: layout, Slabs: testSlabs}, StageOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Discard()
-	pin, err := s.WriteShards(context.Background(), "out", layout, testSlabs)
+	defer s.Close()
+	pin, err := s.WriteShards(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
