@@ -152,7 +152,7 @@ func archCases() []archCase {
 			arch: "glm4moe", variant: "used experts by layer", mask: reap.SelectionBias,
 			make: func() gguftest.Spec {
 				spec, _ := gguftest.Architecture("glm4moe", gguftest.ArchitectureOptions{})
-				spec.Metadata.Set("glm4moe.expert_used_count", gguf.Uint32sValue(0, 4, 2))
+				spec.Metadata.Set("glm4moe.expert_used_count", gguf.Uint32sValue(4, 4, 2))
 				return spec
 			},
 		},

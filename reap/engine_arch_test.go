@@ -3,10 +3,12 @@ package reap_test
 import (
 	"bytes"
 	"encoding/binary"
+	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -34,7 +36,26 @@ const archKeep = 12
 //     read that tensor; then its bytes are all that is compared;
 //   - a plan that drops experts gives the logits of the source masked; where no tensor can
 //     mask the source, every layer is computed again by [layerReference].
+//
+// A check of llama.cpp that ends the process must not take the other tests with it, so this
+// one runs in a child of the test's process.
 func TestArchitectures(t *testing.T) {
+	if os.Getenv(childVariable) == "" {
+		pattern := "^TestArchitectures$"
+		if _, rows, given := strings.Cut(flag.Lookup("test.run").Value.String(), "/"); given {
+			pattern += "/" + rows
+		}
+		out, err := run(t, pattern, "judge")
+		for line := range strings.Lines(out) {
+			if row := archRow.FindStringSubmatch(strings.TrimSpace(line)); row != nil {
+				t.Log(row[1])
+			}
+		}
+		if err != nil {
+			t.Errorf("%v:\n%s", err, out)
+		}
+		return
+	}
 	seen := map[string]bool{}
 	for _, c := range archCases() {
 		seen[c.arch] = true
@@ -49,6 +70,21 @@ func TestArchitectures(t *testing.T) {
 			t.Errorf("architecture %q is not judged", name)
 		}
 	}
+}
+
+// childVariable tells a child of the test's process what to do.
+const childVariable = "GGUFREAP_TEST_CHILD"
+
+// archRow matches a case's line in the output of a child.
+var archRow = regexp.MustCompile(`_test\.go:\d+: (.* \(\d+ ms\))$`)
+
+// run runs tests in a child process that is told what to do, and returns its output.
+func run(t *testing.T, pattern, task string) (string, error) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.v", "-test.run="+pattern)
+	cmd.Env = append(os.Environ(), childVariable+"="+task, "GGML_NO_BACKTRACE=1")
+	out, err := cmd.CombinedOutput()
+	return string(out), err
 }
 
 func (c archCase) judge(t *testing.T) string {

@@ -3,7 +3,6 @@ package reap_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -14,14 +13,11 @@ import (
 	"ggufreap/reap/llama/llamatest"
 )
 
-// modelVariable names the model that a child process of the test is to load.
-const modelVariable = "GGUFREAP_TEST_MODEL"
-
 // TestEngineStopsAtWhatIsRefused shows that refusals have their reason in llama.cpp: it does
 // not load the file that would come out. Some of its checks end the process, so each model
 // is loaded in a child of this one.
 func TestEngineStopsAtWhatIsRefused(t *testing.T) {
-	if path := os.Getenv(modelVariable); path != "" {
+	if path := os.Getenv(childVariable); path != "" {
 		model, err := llamatest.Engine(t).Open(path, llama.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -67,10 +63,8 @@ func TestEngineStopsAtWhatIsRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			child := exec.Command(os.Args[0], "-test.run=^TestEngineStopsAtWhatIsRefused$")
-			child.Env = append(os.Environ(), modelVariable+"="+paths[0], "GGML_NO_BACKTRACE=1")
-			out, err := child.CombinedOutput()
-			if (err != nil) != (c.stops != "") || !strings.Contains(string(out), c.stops) {
+			out, err := run(t, "^TestEngineStopsAtWhatIsRefused$", paths[0])
+			if (err != nil) != (c.stops != "") || !strings.Contains(out, c.stops) {
 				t.Errorf("llama.cpp: %v, want a stop at %q\n%.500s", err, c.stops, out)
 			}
 		})
