@@ -3,6 +3,7 @@ package gguf
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 )
 
 const (
@@ -13,8 +14,8 @@ const (
 	// a file that was never written reads as endless pairs or tensors without a name.
 	maxRepeats = 1000
 
-	// tensorChunk is how many tensors are allocated at a time.
-	tensorChunk = 512
+	tensorRoom  = 1 << 15 // tensors for which room is made at once
+	tensorChunk = 512     // tensors that are read at a time
 )
 
 // readHeader reads everything before the data section.
@@ -110,16 +111,20 @@ func (f *File) setAlignment(s *scanner, at int64, v Value, found *problems) {
 	f.Alignment = n
 }
 
-// readTensors reads the table of tensor infos. Nothing is set aside for tensors that
+// readTensors reads the table of tensor infos. Little is set aside for tensors that
 // have not been seen yet: in a file of many gigabytes, that the bytes could hold as
-// many as are declared says little.
+// many as are declared says nothing.
 func (f *File) readTensors(s *scanner, count int64, found *problems) {
 	if s.err == nil && count > s.remaining()/minTensorInfoBytes {
 		s.fail(s.offset(), "%d tensors declared, but only %d bytes remain: the file is truncated or damaged", count, s.remaining())
 	}
+	if s.err != nil {
+		return
+	}
+	f.names = newNameIndex(min(count, tensorRoom))
 	repeats := 0
 	for done := int64(0); done < count && s.err == nil; {
-		chunk := newTensors(min(count-done, tensorChunk))
+		chunk := make([]Tensor, min(count-done, tensorChunk))
 		s.tensors(chunk, done, count)
 		done += int64(len(chunk))
 		for i := range chunk {
@@ -136,60 +141,53 @@ func (f *File) readTensors(s *scanner, count int64, found *problems) {
 	f.Tensors = f.names.list
 }
 
-// newTensors allocates n tensors with room for their shapes.
-func newTensors(n int64) []Tensor {
-	tensors := make([]Tensor, n)
-	dims := make([]uint64, n*maxDims)
-	for i := range tensors {
-		tensors[i].Shape = dims[i*maxDims : i*maxDims : (i+1)*maxDims]
-	}
-	return tensors
-}
-
 // tensors reads a chunk of tensor infos, of which done were read before. The names of
-// a chunk share one string.
+// a chunk share one string, and the shapes one array.
 func (s *scanner) tensors(chunk []Tensor, done, count int64) {
-	names := s.scratch[:0]
-	var ends [tensorChunk]int
+	names, dims := s.names[:0], s.dims[:0]
+	var ends [tensorChunk]struct{ name, dim int }
 	for i := range chunk {
 		start := len(names)
 		names = s.appendText(names, maxNameLength, "name")
-		ends[i] = len(names)
-		if s.tensor(&chunk[i]); s.err != nil {
+		if dims = s.tensor(&chunk[i], dims); s.err != nil {
 			s.within("tensor %d of %d %s", done+int64(i)+1, count, quoted(string(names[start:])))
 			return
 		}
+		ends[i].name, ends[i].dim = len(names), len(dims)
 	}
-	s.scratch = names
-	all := string(names)
-	start := 0
+	s.names, s.dims = names, dims
+	allNames, allDims := string(names), slices.Clone(dims)
+	name, dim := 0, 0
 	for i := range chunk {
-		chunk[i].Name = all[start:ends[i]]
-		start = ends[i]
+		end := ends[i]
+		chunk[i].Name, chunk[i].Shape = allNames[name:end.name], allDims[dim:end.dim:end.dim]
+		name, dim = end.name, end.dim
 	}
 }
 
-// tensor reads what follows a tensor's name.
-func (s *scanner) tensor(t *Tensor) {
+// tensor reads what follows a tensor's name, and appends its shape to dims.
+func (s *scanner) tensor(t *Tensor, dims []uint64) []uint64 {
 	at := s.offset()
-	dims := s.u32("number of dims")
-	if dims > maxDims {
-		s.fail(at, "%d dims, at most %d are possible", dims, maxDims)
-		return
+	count := s.u32("number of dims")
+	if count > maxDims {
+		s.fail(at, "%d dims, at most %d are possible", count, maxDims)
+		return dims
 	}
 	at = s.offset()
-	for range dims {
-		t.Shape = append(t.Shape, s.u64("dim"))
+	start := len(dims)
+	for range count {
+		dims = append(dims, s.u64("dim"))
 	}
-	if _, ok := elements(t.Shape); !ok {
-		s.fail(at, "shape %v has more elements than a signed 64-bit count holds", t.Shape)
+	if _, ok := elements(dims[start:]); !ok {
+		s.fail(at, "shape %v has more elements than a signed 64-bit count holds", dims[start:])
 	}
 	t.Type = Type(s.u32("type"))
 	at = s.offset()
 	offset := s.u64("offset")
 	if offset > maxOffset {
 		s.fail(at, "offset %d is beyond any file", offset)
-		return
+		return dims
 	}
 	t.Offset = int64(offset)
+	return dims
 }

@@ -133,13 +133,16 @@ func (m *Model) joinShard(f *File, seen []*File, found *problems) {
 
 // collect lists the tensors of all files and finds names that stand in two of them.
 func (m *Model) collect(found *problems) {
+	count := 0
 	for i, f := range m.Files {
 		f.shard = i
+		count += len(f.Tensors)
 	}
 	if len(m.Files) == 1 {
 		m.tensors = m.Files[0].names
 		return
 	}
+	m.tensors = newNameIndex(int64(count))
 	for _, f := range m.Files {
 		for _, t := range f.Tensors {
 			if first := m.tensors.add(t); first >= 0 && m.tensors.list[first].file != f {

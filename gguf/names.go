@@ -12,10 +12,19 @@ type nameIndex struct {
 	used  int
 }
 
+// newNameIndex returns an index with room for n tensors.
+func newNameIndex(n int64) nameIndex {
+	size := 64
+	for int64(size) < 2*n {
+		size *= 2
+	}
+	return nameIndex{list: make([]*Tensor, 0, n), seed: maphash.MakeSeed(), slots: make([]uint64, size)}
+}
+
 // add appends a tensor. It returns the place of the first one with the same name, or
 // -1 when there is none.
 func (x *nameIndex) add(t *Tensor) int {
-	if 2*x.used >= len(x.slots) {
+	if 2*x.used > len(x.slots) {
 		x.grow()
 	}
 	x.list = append(x.list, t)
@@ -56,10 +65,7 @@ func (x *nameIndex) look(name string) (slot int, hash uint64, place int) {
 // grow quadruples the slots.
 func (x *nameIndex) grow() {
 	old := x.slots
-	if old == nil {
-		x.seed = maphash.MakeSeed()
-	}
-	x.slots = make([]uint64, max(64, 4*len(old)))
+	x.slots = make([]uint64, 4*len(old))
 	mask := uint64(len(x.slots) - 1)
 	for _, entry := range old {
 		if entry == 0 {

@@ -40,8 +40,9 @@ type scanner struct {
 	pos   int // next byte in buf
 	err   error
 
-	steps   int64  // strings and arrays in arrays so far
-	scratch []byte // used again for the names of each chunk of tensors
+	steps int64    // strings and arrays in arrays so far
+	names []byte   // those of a chunk of tensors, used again for each
+	dims  []uint64 // likewise
 }
 
 func newScanner(file string, r io.ReaderAt, size int64) *scanner {

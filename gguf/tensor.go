@@ -17,16 +17,16 @@ const (
 
 // A Tensor is one named array of a file. Its data is not read until asked for.
 type Tensor struct {
-	Name   string
-	Type   Type
+	Name string
+	Type Type
+	// Opaque says that the type's block size is not known, or that a row is not a
+	// whole number of blocks, so that only the span can be told.
+	Opaque bool
 	Shape  []uint64 // as stored, innermost dim first; none for a scalar
 	Offset int64    // of the data, from the start of the file's data section
 	// Size is the bytes of data without padding. When Opaque is set it is the
 	// distance to the next tensor or to the end of the file, padding included.
 	Size int64
-	// Opaque says that the type's block size is not known, or that a row is not a
-	// whole number of blocks, so that only the span can be told.
-	Opaque bool
 	// Span is the bytes from the tensor's offset to that of the next one in the file,
 	// or to the end of the file.
 	Span int64
