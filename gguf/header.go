@@ -174,20 +174,21 @@ func (s *scanner) tensor(t *Tensor, dims []uint64) []uint64 {
 		return dims
 	}
 	at = s.offset()
-	start := len(dims)
-	for range count {
-		dims = append(dims, s.u64("dim"))
-	}
-	if _, ok := elements(dims[start:]); !ok {
-		s.fail(at, "shape %v has more elements than a signed 64-bit count holds", dims[start:])
-	}
-	t.Type = Type(s.u32("type"))
-	at = s.offset()
-	offset := s.u64("offset")
-	if offset > maxOffset {
-		s.fail(at, "offset %d is beyond any file", offset)
+	rest := s.next(8*int(count)+4+8, "dims, type and offset")
+	if rest == nil {
 		return dims
 	}
-	t.Offset = int64(offset)
+	start := len(dims)
+	for ; count > 0; count-- {
+		dims = append(dims, s.order.Uint64(rest))
+		rest = rest[8:]
+	}
+	offset := s.order.Uint64(rest[4:])
+	if _, ok := elements(dims[start:]); !ok {
+		s.fail(at, "shape %v has more elements than a signed 64-bit count holds", dims[start:])
+	} else if offset > maxOffset {
+		s.fail(at, "offset %d is beyond any file", offset)
+	}
+	t.Type, t.Offset = Type(s.order.Uint32(rest)), int64(offset)
 	return dims
 }

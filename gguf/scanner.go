@@ -117,22 +117,28 @@ func (s *scanner) read(p []byte, off int64) bool {
 	return err == nil
 }
 
-func (s *scanner) u32(what string) uint32 {
-	if !s.need(4, what) {
-		return 0
+// next cuts off n bytes, at most scanBuffer, that are valid until the next call; nil
+// after a fault.
+func (s *scanner) next(n int, what string) []byte {
+	if !s.need(n, what) {
+		return nil
 	}
-	v := s.order.Uint32(s.buf[s.pos:])
-	s.pos += 4
-	return v
+	s.pos += n
+	return s.buf[s.pos-n : s.pos]
+}
+
+func (s *scanner) u32(what string) uint32 {
+	if b := s.next(4, what); b != nil {
+		return s.order.Uint32(b)
+	}
+	return 0
 }
 
 func (s *scanner) u64(what string) uint64 {
-	if !s.need(8, what) {
-		return 0
+	if b := s.next(8, what); b != nil {
+		return s.order.Uint64(b)
 	}
-	v := s.order.Uint64(s.buf[s.pos:])
-	s.pos += 8
-	return v
+	return 0
 }
 
 // length reads a u64 count of things that take at least unit bytes each, and refuses
@@ -180,12 +186,7 @@ func (s *scanner) appendText(dst []byte, limit int64, what string) []byte {
 		s.fail(at, "%s: %d bytes long, at most %d are supported", what, n, limit)
 		return dst
 	}
-	if !s.need(int(n), what) {
-		return dst
-	}
-	dst = append(dst, s.buf[s.pos:s.pos+int(n)]...)
-	s.pos += int(n)
-	return dst
+	return append(dst, s.next(int(n), what)...)
 }
 
 // skipTexts passes over n strings. It runs once per token of a vocabulary, so it
