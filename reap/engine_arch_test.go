@@ -22,7 +22,7 @@ import (
 )
 
 // archInput is what the models are judged on, in a vocabulary of 128.
-var archInput = []int{1, 5, 9, 77, 42, 3, 3, 60, 99, 12, 31, 88}
+var archInput = []int{1, 5, 9, 77, 42, 3, 3, 60, 99, 12, 31, 88, 20, 64, 7, 51}
 
 // archKeep is how many experts pruned models keep of their 16: a multiple of four, as the
 // source's count is, so that llama.cpp multiplies routers of both by the same kernel.
@@ -46,10 +46,15 @@ func TestArchitectures(t *testing.T) {
 			pattern += "/" + rows
 		}
 		out, err := run(t, pattern, "judge")
+		var table []string
 		for line := range strings.Lines(out) {
 			if row := archRow.FindStringSubmatch(strings.TrimSpace(line)); row != nil {
-				t.Log(row[1])
+				table = append(table, row[1])
 			}
+		}
+		slices.Sort(table)
+		for _, row := range table {
+			t.Log(row)
 		}
 		if err != nil {
 			t.Errorf("%v:\n%s", err, out)
@@ -60,6 +65,7 @@ func TestArchitectures(t *testing.T) {
 	for _, c := range archCases() {
 		seen[c.arch] = true
 		t.Run(c.name(), func(t *testing.T) {
+			t.Parallel()
 			start := time.Now()
 			verdict := c.judge(t)
 			t.Logf("%-42s %s (%d ms)", c.name(), verdict, time.Since(start).Milliseconds())

@@ -133,9 +133,13 @@ func (b *builder) adapted(k keyFact) keyFact {
 	set := func(n int) { k.values = []string{fmt.Sprint(n)} }
 	switch k.suffix {
 	case "expert_group_count":
-		set(b.o.Groups)
+		if b.o.Groups > 0 {
+			set(b.o.Groups)
+		}
 	case "expert_group_used_count":
-		set(b.o.GroupsUsed)
+		if b.o.GroupsUsed > 0 {
+			set(b.o.GroupsUsed)
+		}
 	case "nextn_predict_layers":
 		if b.o.Draft {
 			set(1)

@@ -21,7 +21,7 @@ func mustArchitecture(t *testing.T, name string, o ArchitectureOptions) Spec {
 
 func TestArchitecturesAreSound(t *testing.T) {
 	names := Architectures()
-	if len(names) != 42 { // 41 that llama.cpp's saver writes, and deepseek4
+	if len(names) != 53 { // 41 that llama.cpp's saver writes, and twelve more
 		t.Errorf("%d architectures: %q", len(names), names)
 	}
 	for _, name := range names {
