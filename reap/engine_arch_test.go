@@ -180,6 +180,7 @@ func (j judgement) identity(t *testing.T) {
 // vectors in pairs, and whichever of two comes first, their sum is the same.
 func (j judgement) shuffled(t *testing.T) string {
 	plan := j.plan(j.experts.Count, 1)
+	j.checkRule(t, plan)
 	r := pruneModel(t, j.model, plan)
 	j.checkBytes(t, plan, r)
 	path := r.write(t, 1)
@@ -269,21 +270,33 @@ func (j judgement) pruned(t *testing.T) string {
 	return j.method()
 }
 
-// method says how pruning is judged beyond the order of experts.
+// checkRule wants a plan that names no rule for dropped ids refused where tables name them.
+func (j judgement) checkRule(t *testing.T, plan *reap.Plan) {
+	t.Helper()
+	bare := *plan
+	bare.Rules = reap.Rules{}
+	_, err := reap.Views(t.Context(), j.model, j.experts, &bare)
+	hashed := slices.ContainsFunc(j.experts.Layers, func(l *reap.Layer) bool { return l.Tensor(reap.IDTable) != nil })
+	if hashed != (err != nil) || hashed && !strings.Contains(err.Error(), "tokens name a dropped expert") {
+		t.Errorf("without a rule for dropped ids: %v", err)
+	}
+}
+
+// method names how pruning is judged. ARCHITECTURES.md says what the words mean.
 func (c archCase) method() string {
 	switch {
 	case c.refused != "":
 		return "refused"
 	case c.unread:
-		return "bytes alone: the engine reads no routed tensor"
+		return "bytes"
 	case c.maskAdded:
-		return "equals the source with a mask added, bit for bit"
+		return "masked, with a bias added"
 	case c.mask != "":
-		return "equals the masked source, bit for bit"
+		return "masked"
 	case c.options.Projections != gguf.F32:
-		return "tokens that keep their experts keep the layer's result"
+		return "survivors"
 	}
-	return "every layer computed again; tokens that keep their experts keep the layer's result"
+	return "computed again, survivors"
 }
 
 // checkRouting compares a release with the reference, in every layer where experts are F32,
