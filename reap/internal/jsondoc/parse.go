@@ -8,6 +8,7 @@ package jsondoc
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -79,13 +80,15 @@ func (n *Node) Describe() string {
 }
 
 // Parse reads one JSON value and nothing after it. Keys must not repeat.
-func Parse(data []byte) (*Node, error) {
+func Parse(data []byte) (*Node, error) { return parse(data, maxValues) }
+
+func parse(data []byte, most int) (*Node, error) {
 	if !utf8.Valid(data) {
 		return nil, fmt.Errorf("not UTF-8")
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	p := &parser{Decoder: d}
+	p := &parser{d, most}
 	n, err := p.value(0)
 	if err != nil {
 		return nil, fmt.Errorf("JSON, byte %d: %w", d.InputOffset(), noEOF(err))
@@ -105,16 +108,16 @@ func noEOF(err error) error {
 
 type parser struct {
 	*json.Decoder
-	values int
+	most int // values still allowed
 }
 
 func (p *parser) value(depth int) (*Node, error) {
-	p.values++
+	p.most--
 	switch {
 	case depth > maxDepth:
 		return nil, fmt.Errorf("nested deeper than %d", maxDepth)
-	case p.values > maxValues:
-		return nil, fmt.Errorf("more than %d values", maxValues)
+	case p.most < 0:
+		return nil, errors.New("more values than any such document needs")
 	}
 	token, err := p.Token()
 	if err != nil {

@@ -1,0 +1,223 @@
+package scorefile
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+
+	"ggufreap/reap"
+)
+
+// npy makes an array file with a header that may lie.
+func npy(descr, shape string, data []byte) []byte {
+	header := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }\n", descr, shape)
+	file := append([]byte("\x93NUMPY\x01\x00"), binary.LittleEndian.AppendUint16(nil, uint16(len(header)))...)
+	return append(append(file, header...), data...)
+}
+
+func npzOf(t *testing.T, members ...any) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for i := 0; i < len(members); i += 2 {
+		w, err := z.Create(members[i].(string) + ".npy")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(members[i+1].([]byte)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestNpzRefuses(t *testing.T) {
+	good := npy("<f8", "(3, 4)", make([]byte, 96))
+	small := func(values ...byte) []byte { return npy("|u1", fmt.Sprintf("(%d,)", len(values)), values) }
+	for name, c := range map[string]struct {
+		members []any
+		want    string
+	}{
+		"no counts":         {[]any{"saliency", good}, `members "saliency" and "counts" are needed`},
+		"twice":             {[]any{"saliency", good, "counts", good, "counts", good}, `member "counts.npy" stands twice`},
+		"not npy":           {[]any{"saliency", []byte("hello"), "counts", good}, "saliency: not an npy array"},
+		"one dim":           {[]any{"saliency", npy("<f8", "(12,)", make([]byte, 96)), "counts", good}, "saliency: shape [12], want 2 dims that end in [4]"},
+		"other experts":     {[]any{"saliency", npy("<f8", "(2, 6)", make([]byte, 96)), "counts", good}, "saliency: shape [2 6], want 2 dims that end in [4]"},
+		"other rows":        {[]any{"saliency", good, "counts", npy("<f8", "(2, 4)", make([]byte, 64))}, "counts: shape [2 4], want 2 dims that end in [3 4]"},
+		"text":              {[]any{"saliency", npy("<U1", "(3, 4)", make([]byte, 48)), "counts", good}, "saliency: shape [3 4]"},
+		"complex":           {[]any{"saliency", npy("<c16", "(3, 4)", make([]byte, 192)), "counts", good}, `npy type "c16" is not read`},
+		"object":            {[]any{"saliency", npy("|O8", "(3, 4)", make([]byte, 96)), "counts", good}, `npy type "O8" is not read`},
+		"short":             {[]any{"saliency", npy("<f8", "(3, 4)", make([]byte, 95)), "counts", good}, "npy array ends at element 11 of 12"},
+		"long":              {[]any{"saliency", npy("<f8", "(3, 4)", make([]byte, 97)), "counts", good}, "more data than the npy header states"},
+		"terabytes":         {[]any{"saliency", npy("<f8", "(4000000000, 4)", nil), "counts", good}, "has more than 16384 elements"},
+		"product too large": {[]any{"saliency", npy("<f8", "(9000, 9000)", nil), "counts", good}, "has more than 16384 elements"},
+		"odd shape":         {[]any{"saliency", npy("<f8", "(3,, 4)", nil), "counts", good}, "npy shape (3,, 4) is not understood"},
+		"odd header":        {[]any{"saliency", []byte("\x93NUMPY\x01\x00\x02\x00{}"), "counts", good}, `npy header "{}" is not understood`},
+		"header too long":   {[]any{"saliency", []byte("\x93NUMPY\x02\x00\xff\xff\xff\x7f"), "counts", good}, "npy header of 2147483647 bytes"},
+		"version 9":         {[]any{"saliency", []byte("\x93NUMPY\x09\x00\x02\x00{}"), "counts", good}, "npy format version 9"},
+		"other experts key": {[]any{"saliency", good, "counts", good, "num_experts", small(5)}, "num_experts: 5, want 4"},
+		"other top-k":       {[]any{"saliency", good, "counts", good, "top_k", small(3)}, "top_k: 3, want 2"},
+		"two top-ks":        {[]any{"saliency", good, "counts", good, "top_k", small(2, 2)}, "top_k: npy shape (2,) has more than 1"},
+		"block beyond":      {[]any{"saliency", good, "counts", good, "moe_layers", small(1, 7)}, "moe_layers: block 7, but there are 3 rows"},
+		"block twice":       {[]any{"saliency", good, "counts", good, "moe_layers", small(1, 1)}, "moe_layers: block 1 stands twice"},
+		"half a block":      {[]any{"saliency", good, "counts", good, "moe_layers", npy("<f4", "(1,)", []byte{0, 0, 0, 0x3f})}, "moe_layers: element 0 is 0.5"},
+		"numbers elsewhere": {[]any{"saliency", npy("|u1", "(3, 4)", []byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}), "counts", good, "moe_layers", small(1, 2)}, "layer 0: has numbers, but is not one of the layers that were measured"},
+		"sources of another shape": {[]any{"saliency", good, "counts", good, "per_source", npy("<f8", "(2, 2, 4)", make([]byte, 128)), "per_source_counts", npy("<f8", "(2, 2, 4)", make([]byte, 128)),
+			"source_labels", npy("<U1", "(2,)", []byte("a\x00\x00\x00b\x00\x00\x00"))}, "per_source: shape [2 2 4], want 3 dims that end in [2 3 4]"},
+		"sources without counts": {[]any{"saliency", good, "counts", good, "per_source", npy("<f8", "(2, 3, 4)", make([]byte, 192)),
+			"source_labels", npy("<U1", "(2,)", []byte("a\x00\x00\x00b\x00\x00\x00"))}, "per_source_counts: missing"},
+		"label of no character": {[]any{"saliency", good, "counts", good, "per_source", good, "source_labels", npy("<U1", "(1,)", []byte{0, 0xd8, 0, 0})}, "source_labels: npy string holds 0xd800"},
+	} {
+		data := npzOf(t, c.members...)
+		_, err := Read(bytes.NewReader(data), int64(len(data)), model())
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// A member that unpacks to far more than its array is given up after the array.
+func TestZipBomb(t *testing.T) {
+	bomb := npy("<f8", "(3, 4)", make([]byte, 64<<20))
+	data := npzOf(t, "saliency", bomb, "counts", npy("<f8", "(3, 4)", make([]byte, 96)))
+	bomb = nil
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	_, err := Read(bytes.NewReader(data), int64(len(data)), model())
+	runtime.ReadMemStats(&after)
+	if err == nil || !strings.Contains(err.Error(), "more data than the npy header states") {
+		t.Errorf("error %v", err)
+	}
+	if taken := after.TotalAlloc - before.TotalAlloc; taken > 4<<20 {
+		t.Errorf("%d bytes of memory for an archive of %d", taken, len(data))
+	}
+}
+
+// Every file cut anywhere is an error or, where the cut is behind all that is needed, the
+// same measurements.
+func TestCutFiles(t *testing.T) {
+	for _, file := range []string{"whole.npz", "deflated.npz", "imatrix.gguf", "sums.reap.gguf", "saliency.json", "expert_stats.json", "importance-cache.json"} {
+		data, err := os.ReadFile(filepath.Join("testdata", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := Read(bytes.NewReader(data), int64(len(data)), model())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range data {
+			got, err := Read(bytes.NewReader(data[:n]), int64(n), model())
+			if err == nil && !reflect.DeepEqual(got, want) {
+				t.Errorf("%s cut to %d of %d bytes reads as %+v", file, n, len(data), got)
+			}
+		}
+	}
+}
+
+// A model in place of scores, and scores of another model.
+func TestReadGGUFRefuses(t *testing.T) {
+	data, err := os.ReadFile("testdata/imatrix.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := bytes.Replace(data, []byte("imatrix"), []byte("modelxx"), 2)
+	other = bytes.Replace(other, []byte("imatrix"), []byte("modelxx"), 1)
+	if _, err := Read(bytes.NewReader(other), int64(len(other)), model()); err == nil || !strings.Contains(err.Error(), "without scores of routed experts") {
+		t.Errorf("a model: error %v", err)
+	}
+	e := model()
+	e.Count = 5
+	if _, err := Read(bytes.NewReader(data), int64(len(data)), e); err == nil || !strings.Contains(err.Error(), "shape [1 4], want F32 with 5") {
+		t.Errorf("another model's: error %v", err)
+	}
+}
+
+// Bytes that pass as a score file give scores that can be checked, and measurements that
+// survive being written and read again.
+func fuzzRead(f *testing.F, files ...string) {
+	for _, file := range files {
+		data, err := os.ReadFile(filepath.Join("testdata", file))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		e := model()
+		m, err := Read(bytes.NewReader(data), int64(len(data)), e)
+		if err != nil {
+			return
+		}
+		for _, criterion := range m.Criteria() {
+			s, err := m.Scores(criterion)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Check(e, true)
+		}
+		m.Source.Architecture = e.Architecture
+		document, err := m.Encode(e)
+		if err != nil {
+			return // text that JSON cannot hold
+		}
+		again, err := Read(bytes.NewReader(document), int64(len(document)), e)
+		if err != nil {
+			for _, l := range m.Layers {
+				if l.Count == nil {
+					return // a saliency document needs counts
+				}
+			}
+			t.Fatalf("written again it is refused: %v", err)
+		}
+		for _, criterion := range again.Criteria() {
+			if criterion == reap.ReapMean {
+				continue // derived once more
+			}
+			want, _ := m.Scores(criterion)
+			got, _ := again.Scores(criterion)
+			if want != nil && !reflect.DeepEqual(got.Layers, want.Layers) {
+				t.Errorf("%s: written and read again %v, want %v", criterion, got.Layers, want.Layers)
+			}
+		}
+	})
+}
+
+func FuzzReadNpz(f *testing.F) {
+	fuzzRead(f, "whole.npz", "deflated.npz", "types.npz", "observations.pt")
+}
+func FuzzReadGGUF(f *testing.F)     { fuzzRead(f, "imatrix.gguf", "sums.reap.gguf") }
+func FuzzReadHotness(f *testing.F)  { fuzzRead(f, "hotness.csv") }
+func FuzzReadStats(f *testing.F)    { fuzzRead(f, "expert_stats.json", "nemotron_stats.json") }
+func FuzzReadCache(f *testing.F)    { fuzzRead(f, "importance-cache.json") }
+func FuzzReadSaliency(f *testing.F) { fuzzRead(f, "saliency.json", "legacy.dat") }
+
+// FuzzReadArray reads arrays without the archive around them.
+func FuzzReadArray(f *testing.F) {
+	f.Add(npy("<f8", "(3, 4)", make([]byte, 96)))
+	f.Add(npy("<U3", "(2,)", make([]byte, 24)))
+	f.Add(npy("|u1", "()", []byte{7}))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		a, err := readArray(bytes.NewReader(data), 1000)
+		if err != nil {
+			return
+		}
+		count := 1
+		for _, n := range a.shape {
+			count *= n
+		}
+		if len(a.values)+len(a.texts) != count {
+			t.Errorf("%d numbers and %d strings for shape %v", len(a.values), len(a.texts), a.shape)
+		}
+	})
+}
