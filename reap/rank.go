@@ -103,12 +103,11 @@ func checkAlways(e *Experts, always map[int][]int, keep int, fs *Faults) {
 
 // rank lists the expert ids of a layer from best to worst.
 func rank(s *Scores, block int, always []int) []int {
-	scores, counts := s.Layers[block], s.Counts[block]
+	scores := s.Layers[block]
 	forced := make([]bool, len(scores))
 	for _, id := range always {
 		forced[id] = true
 	}
-	never := func(id int) bool { return counts != nil && counts[id] == 0 }
 	ids := make([]int, len(scores))
 	for i := range ids {
 		ids[i] = i
@@ -116,12 +115,18 @@ func rank(s *Scores, block int, always []int) []int {
 	slices.SortFunc(ids, func(a, b int) int {
 		return cmp.Or(
 			-compareBool(forced[a], forced[b]),
-			compareBool(never(a), never(b)),
+			compareBool(s.never(block, a), s.never(block, b)),
 			cmp.Compare(scores[b], scores[a]),
 			cmp.Compare(a, b),
 		)
 	})
 	return ids
+}
+
+// never reports whether tokens were counted and none was routed to the expert.
+func (s *Scores) never(block, id int) bool {
+	counts := s.Counts[block]
+	return counts != nil && counts[id] == 0
 }
 
 func compareBool(a, b bool) int {

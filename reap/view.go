@@ -44,6 +44,26 @@ func Views(ctx context.Context, m *gguf.Model, e *Experts, p *Plan) ([]gguf.View
 	return views, nil
 }
 
+// Outline returns views with the names, types, shapes and sizes that every plan has that
+// keeps so many experts: good for a layout, not for writing.
+func Outline(m *gguf.Model, e *Experts, keep int) []gguf.View {
+	slabs := map[*gguf.Tensor]int64{}
+	for _, t := range e.Tensors() {
+		slabs[t.Tensor] = t.SlabBytes
+	}
+	views := make([]gguf.View, 0, len(m.Tensors()))
+	for _, t := range m.Tensors() {
+		view := t.View()
+		if slab := slabs[t]; slab > 0 {
+			view.Shape = slices.Clone(t.Shape)
+			view.Shape[len(view.Shape)-1] = uint64(keep)
+			view.Extents[0].Length = slab * int64(keep)
+		}
+		views = append(views, view)
+	}
+	return views
+}
+
 type routedTensor struct {
 	*RoutedTensor
 	layer *Layer
