@@ -3,6 +3,7 @@ package reap
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // faults returns what is wrong with the plan whatever the model.
@@ -130,9 +131,7 @@ func (p *Plan) checkRules(fs *Faults) {
 	if r := p.Rules.DroppedIDs; r != "" && r != NearestKept {
 		fs.add("rules.dropped_ids", "%q is not known, want %q", r, NearestKept)
 	}
-	switch r := p.Rules.DraftLayers; r {
-	case "", DraftScored, DraftGiven, DraftAsLast:
-	default:
-		fs.add("rules.draft_layers", "%q is not known, want %q, %q or %q", r, DraftScored, DraftGiven, DraftAsLast)
+	if r := p.Rules.DraftLayers; r != "" && !slices.Contains(DraftRules, r) {
+		fs.add("rules.draft_layers", "%q is not known, want one of %q", r, DraftRules)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"regexp"
 	"slices"
@@ -51,8 +52,18 @@ func ReadPlan(data []byte, e *Experts) (*Plan, error) {
 
 // NewInput describes a file that a plan was made from, by its base name and bytes.
 func NewInput(name string, data []byte) Input {
-	sum := sha256.Sum256(data)
-	return Input{File: path.Base(strings.ReplaceAll(name, `\`, "/")), SHA256: hex.EncodeToString(sum[:])}
+	in, _ := HashInput(name, bytes.NewReader(data)) // reading memory cannot fail
+	return in
+}
+
+// HashInput describes a file that a plan was made from, by its base name and the bytes
+// that r gives.
+func HashInput(name string, r io.Reader) (Input, error) {
+	h := sha256.New()
+	if _, err := io.Copy(h, r); err != nil {
+		return Input{}, err
+	}
+	return Input{File: path.Base(strings.ReplaceAll(name, `\`, "/")), SHA256: hex.EncodeToString(h.Sum(nil))}, nil
 }
 
 var maskLine = regexp.MustCompile(`^[0-9]+[ \t]+[0-9]+$`)

@@ -49,9 +49,12 @@ type Input struct {
 	SHA256 string // lower-case hex
 }
 
-// Rules name the policies that the user chose for what no score settles. Both are ""
-// for a model that needs none.
+// Rules name the policies that the user chose for what no score settles. All are "" where
+// none was needed.
 type Rules struct {
+	// AlwaysKeep is the file that names experts to keep whatever their score; it is one of
+	// the criterion's inputs.
+	AlwaysKeep string
 	// DraftLayers says where the lists of draft (next-token-prediction) layers come from.
 	DraftLayers string
 	// DroppedIDs says what becomes of id-table entries that point to a dropped expert.
@@ -81,6 +84,7 @@ func (p *Plan) Encode() ([]byte, error) {
 	w.TextOrNull("scores_digest", p.ScoresDigest)
 	if p.Rules != (Rules{}) {
 		w.Key("rules").Open("{")
+		w.TextOrNull("always_keep", p.Rules.AlwaysKeep)
 		w.TextOrNull("draft_layers", p.Rules.DraftLayers)
 		w.TextOrNull("dropped_ids", p.Rules.DroppedIDs)
 		w.Close("}")

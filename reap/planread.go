@@ -184,8 +184,9 @@ func (r *reader) rules(root *jsondoc.Node) Rules {
 		return Rules{}
 	}
 	n := r.object(root, "rules", "")
-	r.known(n, "rules.", "draft_layers", "dropped_ids")
+	r.known(n, "rules.", "always_keep", "draft_layers", "dropped_ids")
 	return Rules{
+		AlwaysKeep:  r.textOrNull(n, "always_keep", "rules."),
 		DraftLayers: r.textOrNull(n, "draft_layers", "rules."),
 		DroppedIDs:  r.textOrNull(n, "dropped_ids", "rules."),
 	}

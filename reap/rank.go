@@ -13,8 +13,9 @@ type ChooseOptions struct {
 	AllowFlat bool
 	// Always names experts of a block that are kept whatever their score.
 	Always map[int][]int
-	// DroppedIDs is the rule for id-table entries that point to a dropped expert.
-	DroppedIDs string
+	// Rules are stated in the plan. The rule for draft layers is "scored" unless another is
+	// given, and "" for a model without them.
+	Rules Rules
 }
 
 // Choose makes the plan that keeps the given number of experts in every layer: those
@@ -36,9 +37,10 @@ func Choose(e *Experts, s *Scores, keep int, o ChooseOptions) (*Plan, error) {
 		NumExperts: e.Count,
 		KeepCount:  keep,
 		Criterion:  s.Criterion,
-		Rules:      Rules{DraftLayers: draftRule(e, DraftScored), DroppedIDs: o.DroppedIDs},
+		Rules:      o.Rules,
 		Layers:     map[int][]int{},
 	}
+	p.Rules.DraftLayers = draftRule(e, cmp.Or(o.Rules.DraftLayers, DraftScored))
 	for _, l := range e.Layers {
 		p.Layers[l.Block] = keepBest(rank(s, l.Block, o.Always[l.Block]), e.Groups, keep)
 	}
@@ -50,7 +52,37 @@ const (
 	DraftScored = "scored"        // by their own scores, as any layer
 	DraftGiven  = "given"         // as the file with the lists says
 	DraftAsLast = "as-last-layer" // the list of the last layer before them
+	DraftMass   = RouterMass      // by router-mass, for want of measured scores
+	DraftNorm   = RouterNorm      // by router-norm, for want of measured scores
 )
+
+// DraftRules are the rules for draft layers that are known.
+var DraftRules = []string{DraftScored, DraftGiven, DraftAsLast, DraftMass, DraftNorm}
+
+// FillDraft gives draft layers that were not scored the scores of another criterion, or,
+// when other is nil, those of the last layer before them: calibration seldom reaches draft
+// layers. It reports whether there were any. The plan must state the rule.
+func (s *Scores) FillDraft(e *Experts, other *Scores) bool {
+	filled, last := false, -1
+	for _, l := range e.Layers {
+		_, scored := s.Layers[l.Block]
+		switch {
+		case !l.Draft:
+			last = l.Block
+		case scored:
+		case other != nil:
+			s.Layers[l.Block] = other.Layers[l.Block]
+			filled = true
+		case s.Layers[last] != nil:
+			s.Layers[l.Block] = s.Layers[last]
+			if counts, counted := s.Counts[last]; counted {
+				s.Counts[l.Block] = counts
+			}
+			filled = true
+		}
+	}
+	return filled
+}
 
 // draftRule returns the rule that a plan must state: none without draft layers.
 func draftRule(e *Experts, rule string) string {

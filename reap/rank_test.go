@@ -189,3 +189,46 @@ func TestScoresWriteTo(t *testing.T) {
 		t.Errorf("%d, %v, got\n%s", n, err, &b)
 	}
 }
+
+// Draft layers that a run did not reach are ranked by another criterion, all else as measured.
+func TestFillDraft(t *testing.T) {
+	r := moe(3)
+	r.set("nextn_predict_layers", 1)
+	e := mustExperts(t, r.model(t))
+	s, proxy := scored(e, 8, 7, 6, 5, 4, 3, 2, 1), scored(e, 1, 2, 3, 4, 5, 6, 7, 8)
+	if s.FillDraft(e, proxy) {
+		t.Error("scored draft layers are replaced")
+	}
+	delete(s.Layers, 3)
+	if _, err := Choose(e, s, 2, ChooseOptions{}); err == nil || !strings.Contains(err.Error(), "layer 3: has experts but no scores (a draft layer") {
+		t.Errorf("error %v", err)
+	}
+	if !s.FillDraft(e, proxy) {
+		t.Error("nothing is filled in")
+	}
+	p, err := Choose(e, s, 2, ChooseOptions{Rules: Rules{DraftLayers: DraftMass}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (map[int][]int{1: {0, 1}, 2: {0, 1}, 3: {6, 7}}); !reflect.DeepEqual(p.Layers, want) {
+		t.Errorf("got %v, want %v", p.Layers, want)
+	}
+	if p.Rules.DraftLayers != "router-mass" {
+		t.Errorf("rules %+v", p.Rules)
+	}
+	delete(s.Layers, 3)
+	s.Layers[2], s.Counts = []float64{1, 1, 1, 1, 9, 0, 0, 0}, map[int][]float64{2: {0, 1, 1, 1, 1, 1, 1, 1}}
+	if !s.FillDraft(e, nil) {
+		t.Error("nothing is filled in from the last layer")
+	}
+	p, err = Choose(e, s, 3, ChooseOptions{Rules: Rules{DraftLayers: DraftAsLast}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []int{1, 2, 4}; !slices.Equal(p.Layers[3], want) || !slices.Equal(p.Layers[2], want) {
+		t.Errorf("layers 2 and 3 keep %v and %v, want %v", p.Layers[2], p.Layers[3], want)
+	}
+	if err := p.Check(e).Err(); err != nil {
+		t.Error(err)
+	}
+}
