@@ -12,6 +12,9 @@ func (p *Plan) faults() Faults {
 	if p.KeepCount < 1 || p.KeepCount > p.NumExperts {
 		fs.add("plan", "keeps %d of %d experts", p.KeepCount, p.NumExperts)
 	}
+	if info, known := FindCriterion(p.Criterion.Name); known && p.Criterion.Evidence != info.Evidence {
+		fs.add("criterion.evidence", "%q, but %s is %q", p.Criterion.Evidence, info.Name, info.Evidence)
+	}
 	if len(p.Layers) == 0 {
 		fs.add("plan", "no layers")
 	}

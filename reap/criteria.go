@@ -62,7 +62,7 @@ func FindCriterion(name string) (CriterionInfo, bool) {
 // NewCriterion starts the record of a known criterion that made scores.
 func NewCriterion(name string) Criterion {
 	info, _ := FindCriterion(name)
-	return Criterion{Name: name, Version: info.Version}
+	return Criterion{Name: name, Version: info.Version, Evidence: info.Evidence}
 }
 
 // Honesty says in a few words what a plan made by the criterion may claim, for every

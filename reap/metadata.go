@@ -20,6 +20,7 @@ const (
 	KeySourceWeights   = "reap.source_weights_digest"
 	KeyPlan            = "reap.plan_digest"
 	KeyCriterion       = "reap.criterion"
+	KeyEvidence        = "reap.criterion_evidence" // "measured", "proxy" or "baseline"
 	KeySourceExperts   = "reap.source_expert_count"
 )
 
@@ -59,6 +60,7 @@ func (v Provenance) set(md *gguf.Metadata) {
 		{KeySourceWeights, v.Plan.Source.WeightsDigest},
 		{KeyPlan, v.PlanDigest},
 		{KeyCriterion, v.Plan.Criterion.Name},
+		{KeyEvidence, string(v.Plan.Criterion.Evidence)},
 	} {
 		if pair.text != "" {
 			md.Set(pair.key, gguf.TextValue(pair.text))

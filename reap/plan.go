@@ -39,6 +39,7 @@ type Source struct {
 type Criterion struct {
 	Name       string
 	Version    int
+	Evidence   Evidence // "" when nothing is known of how lists were made
 	Parameters map[string]string
 	Inputs     []Input
 }
@@ -112,6 +113,7 @@ func (c Criterion) encode(w *jsondoc.Writer) {
 	w.Key("criterion").Open("{")
 	w.Text("name", c.Name)
 	w.Int("version", c.Version)
+	w.TextOrNull("evidence", string(c.Evidence))
 	w.Key("parameters").Open("{")
 	for _, name := range sortedKeys(c.Parameters) {
 		w.Text(name, c.Parameters[name])

@@ -12,7 +12,7 @@ func samplePlan() *Plan {
 		Source:     Source{StructureDigest: "blake3:00", Architecture: "kimi-k3", Name: `a "name" <&>`},
 		NumExperts: 8, KeepCount: 3,
 		Criterion: Criterion{
-			Name: SeededRandom, Version: 1,
+			Name: SeededRandom, Version: 1, Evidence: Baseline,
 			Parameters: map[string]string{"seed": "7", "a": "b"},
 			Inputs:     []Input{{"scores.npz", strings.Repeat("0f", 32)}},
 		},
@@ -35,6 +35,7 @@ const samplePlanText = `{
   "criterion": {
     "name": "seeded-random",
     "version": 1,
+    "evidence": "baseline",
     "parameters": {
       "a": "b",
       "seed": "7"

@@ -147,10 +147,11 @@ func (r *reader) source(root *jsondoc.Node) Source {
 
 func (r *reader) criterion(root *jsondoc.Node) Criterion {
 	n := r.object(root, "criterion", "")
-	r.known(n, "criterion.", "name", "version", "parameters", "inputs")
+	r.known(n, "criterion.", "name", "version", "evidence", "parameters", "inputs")
 	c := Criterion{
-		Name:    r.text(n, "name", "criterion."),
-		Version: r.number(n, "version", "criterion."),
+		Name:     r.text(n, "name", "criterion."),
+		Version:  r.number(n, "version", "criterion."),
+		Evidence: Evidence(r.textOrNull(n, "evidence", "criterion.")),
 	}
 	for _, m := range r.object(n, "parameters", "criterion.").Members {
 		if m.Value.Kind != '"' {

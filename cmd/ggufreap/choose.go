@@ -1,25 +1,39 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/gguf"
 	"ggufreap/manifest"
 	"ggufreap/reap"
+	"ggufreap/reap/scorefile"
 )
 
 // chooseHelp describes the flags of chooseFlags.
 const chooseHelp = `      --preset NAME      reap568: keep 568 of 896 experts, in fourteen shards
       --keep N           keep N experts in every layer
-      --criterion NAME   how experts are ranked (router-norm):
-                         router-norm    deviation of the expert's router logit,
-                                        a proxy from the weights alone
-                         seeded-random  a baseline for comparisons
+      --fit SIZE         keep as many as give files of at most SIZE together:
+                         128GiB, 400GB, or bytes
+      --fit-per-node NxSIZE
+                         keep as many as N machines hold with at most SIZE of
+                         files each, shards in order: 4x119GB
+      --from FILE        rank by measured scores: npz, saliency JSON, hotness
+                         CSV, expert_stats.json, imatrix GGUF and others
+      --criterion NAME   how experts are ranked. Measured, with --from:
+                         reap-mean, reap-sum, gate-sum, count and
+                         activation-energy, the first that FILE allows.
+                         Proxies from the weights alone, not measured:
+                         router-mass (the default) and router-norm.
+                         A baseline for comparisons: seeded-random
       --seed N           seed of seeded-random (0)
+      --always-keep FILE experts to keep whatever their score, in lists
+      --draft-layers NAME
+                         rank draft layers that FILE does not score by
+                         router-mass or router-norm
       --allow-flat       accept layers in which all experts score the same
 `
 
@@ -27,8 +41,13 @@ func chooseFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "preset"},
 		&cli.IntFlag{Name: "keep"},
+		&cli.StringFlag{Name: "fit"},
+		&cli.StringFlag{Name: "fit-per-node"},
+		&cli.StringFlag{Name: "from"},
 		&cli.StringFlag{Name: "criterion"},
 		&cli.Uint64Flag{Name: "seed"},
+		&cli.StringFlag{Name: "always-keep"},
+		&cli.StringFlag{Name: "draft-layers"},
 		&cli.BoolFlag{Name: "allow-flat"},
 	}
 }
@@ -48,6 +67,7 @@ type source struct {
 	*gguf.Model
 	experts   *reap.Experts
 	structure manifest.Digest
+	weights   string // the weights digest, "" unless a pin was given
 }
 
 // openSource opens the artifact that the arguments name and refuses one that cannot
@@ -77,88 +97,119 @@ func (s *source) read() error {
 	return err
 }
 
+// A choice is a plan with what it was made of.
+type choice struct {
+	plan     *reap.Plan
+	scores   *reap.Scores
+	always   map[int][]int
+	measured *scorefile.Measurements // nil unless --from brought scores
+}
+
 // choose makes the plan that the choosing flags ask for.
-func (con *console) choose(c *cli.Context, s *source) (*reap.Plan, error) {
-	keep, criterion, err := readChoice(c, s.experts)
+func (con *console) choose(c *cli.Context, s *source) (*choice, error) {
+	if err := checkKeepFlags(c, s.experts); err != nil {
+		return nil, err
+	}
+	criterion, err := presetCriterion(c, s.experts)
 	if err != nil {
 		return nil, err
 	}
-	scores, err := con.score(c.Context, s, criterion, c.Uint64("seed"))
+	ch := &choice{}
+	rules := reap.Rules{}
+	if ch.scores, ch.measured, err = con.readScores(c, s, criterion, &rules); err != nil {
+		return nil, err
+	}
+	if path := c.String("always-keep"); path != "" {
+		always, input, err := readAlways(path, s.experts)
+		if err != nil {
+			return nil, err
+		}
+		ch.always, rules.AlwaysKeep = always, input.File
+		ch.scores.Criterion.Inputs = append(ch.scores.Criterion.Inputs, input)
+	}
+	keep, err := keepCount(c, s, ch.scores.Criterion)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := reap.Choose(s.experts, scores, keep, reap.ChooseOptions{AllowFlat: c.Bool("allow-flat")})
+	ch.plan, err = reap.Choose(s.experts, ch.scores, keep, reap.ChooseOptions{
+		AllowFlat: c.Bool("allow-flat"), Always: ch.always, Rules: rules,
+	})
 	if err != nil {
 		return nil, err
 	}
-	digest, err := manifest.DigestOf(scores)
+	digest, err := manifest.DigestOf(ch.scores)
 	if err != nil {
 		return nil, err
 	}
-	plan.ScoresDigest = digest.String()
-	s.claim(plan)
-	return plan, nil
+	ch.plan.ScoresDigest = digest.String()
+	s.claim(ch.plan)
+	return ch, nil
+}
+
+// readAlways reads the experts to keep always: keep lists in any form that a plan has.
+func readAlways(path string, e *reap.Experts) (map[int][]int, reap.Input, error) {
+	data, err := readDocument(path)
+	if err != nil {
+		return nil, reap.Input{}, err
+	}
+	lists, err := reap.ReadPlan(data, e)
+	if err != nil {
+		return nil, reap.Input{}, fmt.Errorf("%s: %w", safe(path), err)
+	}
+	return lists.Layers, reap.NewInput(path, data), nil
 }
 
 // claim names the model as the plan's source.
 func (s *source) claim(plan *reap.Plan) {
 	plan.Source = reap.Source{
 		StructureDigest: s.structure.String(),
+		WeightsDigest:   s.weights,
 		Architecture:    s.experts.Architecture,
 		Name:            s.Name,
 	}
 }
 
-// readChoice settles the keep count and the criterion.
-func readChoice(c *cli.Context, e *reap.Experts) (keep int, criterion string, err error) {
-	keep, criterion = c.Int("keep"), reap.RouterMass
-	if name := c.String("preset"); name != "" {
-		if c.IsSet("keep") {
-			return 0, "", usagef("--preset and --keep both say how many experts to keep, give one of them")
-		}
-		preset, err := reap.FindPreset(name)
-		if err != nil {
-			return 0, "", usagef("%w", err)
-		}
-		if err := preset.Check(e); err != nil {
-			return 0, "", err
-		}
-		keep, criterion = preset.Keep, preset.Criterion
-	} else if !c.IsSet("keep") {
-		return 0, "", withHint(usagef("nothing says how many experts to keep"), "give --preset reap568 or --keep N; the model has %d", e.Count)
+// presetCriterion checks the preset, if one is asked for, and returns the criterion that
+// ranks when no flag says otherwise.
+func presetCriterion(c *cli.Context, e *reap.Experts) (string, error) {
+	name := c.String("preset")
+	if name == "" {
+		return reap.RouterMass, nil
 	}
-	if c.IsSet("criterion") {
-		criterion = c.String("criterion")
+	preset, err := reap.FindPreset(name)
+	if err != nil {
+		return "", usagef("%w", err)
 	}
-	return keep, criterion, nil
+	return preset.Criterion, preset.Check(e)
 }
 
-// score computes the scores of a criterion.
-func (con *console) score(ctx context.Context, s *source, criterion string, seed uint64) (*reap.Scores, error) {
-	compute := reap.RouterMassScores
-	switch criterion {
-	case reap.RouterMass:
-	case reap.RouterNorm:
-		compute = reap.RouterNormScores
-	case reap.SeededRandom:
-		return reap.RandomScores(s.experts, seed), nil
-	default:
-		return nil, usagef("--criterion is %q, want %s, %s or %s", criterion, reap.RouterMass, reap.RouterNorm, reap.SeededRandom)
-	}
-	p := con.startProgress("score", routerBytes(s.experts))
-	scores, err := compute(ctx, s.Model, s.experts, p.add)
-	p.finish(0)
-	return scores, err
-}
-
-func routerBytes(e *reap.Experts) int64 {
-	var n int64
-	for _, t := range e.Tensors() {
-		if t.Role == reap.Router {
-			n += t.Size
+// checkKeepFlags wants one flag to say how many experts to keep.
+func checkKeepFlags(c *cli.Context, e *reap.Experts) error {
+	var given []string
+	for _, name := range []string{"preset", "keep", "fit", "fit-per-node"} {
+		if c.IsSet(name) {
+			given = append(given, "--"+name)
 		}
 	}
-	return n
+	switch len(given) {
+	case 0:
+		return withHint(usagef("nothing says how many experts to keep"), "give --preset reap568, --keep N or --fit SIZE; the model has %d", e.Count)
+	case 1:
+		return nil
+	}
+	return usagef("%s both say how many experts to keep, give one of them", strings.Join(given, " and "))
+}
+
+// keepCount settles how many experts each layer keeps.
+func keepCount(c *cli.Context, s *source, criterion reap.Criterion) (int, error) {
+	switch {
+	case c.IsSet("preset"):
+		preset, err := reap.FindPreset(c.String("preset"))
+		return preset.Keep, err
+	case c.IsSet("keep"):
+		return c.Int("keep"), nil
+	}
+	return fitKeep(c, s, criterion)
 }
 
 // loadPlan reads a plan file, ours or another tool's, and holds it against the model.

@@ -1,9 +1,14 @@
 package main
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/gguf"
+	"ggufreap/manifest"
 	"ggufreap/reap"
 )
 
@@ -18,9 +23,19 @@ from high to low, equal scores by the lower expert number, so the same model and
 flags give the same plan everywhere.
 
 Flags:
-` + chooseHelp + `  -o, --output FILE      write the plan to FILE
+` + chooseHelp + `      --shards N         count --fit and --explain in N files (as many as the
+                         source has, or the preset says)
+      --pin FILE         the source's pin: the plan then names its weights too
+      --explain          show each layer: score kept, score at the cut, ties,
+                         experts without tokens; and a table of keep counts
+      --compare FILE     hold the plan against another one, or against what
+                         other scores choose
+      --split-half       hold each kind of text against all others, where FILE
+                         keeps their scores apart
+  -o, --output FILE      write the plan to FILE
       --force            replace FILE if it exists
-      --json             print the plan document
+      --json             print the plan document, or what --explain, --compare
+                         and --split-half tell
       --type ID=B/E      teach a type: B bytes store E elements (repeatable)
   -q, --quiet            show no progress
       --progress MODE    auto, bar, plain or none (auto)
@@ -29,6 +44,8 @@ Flags:
 Examples:
   ggufreap plan --preset reap568 -o plan.json K3-00001-of-00009.gguf
   ggufreap plan --keep 96 -o plan.json Qwen3-30B-A3B.gguf
+  ggufreap plan --preset reap568 --from reap_saliency.npz --explain K3.gguf
+  ggufreap plan --fit-per-node 4x119GB --shards 16 -o plan.json K3.gguf
 `
 
 func planCommand(con *console) *cli.Command {
@@ -39,6 +56,11 @@ func planCommand(con *console) *cli.Command {
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}},
 			&cli.BoolFlag{Name: "force"},
 			&cli.BoolFlag{Name: "json"},
+			&cli.StringFlag{Name: "pin"},
+			&cli.BoolFlag{Name: "explain"},
+			&cli.StringFlag{Name: "compare"},
+			&cli.BoolFlag{Name: "split-half"},
+			&cli.IntFlag{Name: "shards"},
 			typeFlag(),
 		),
 		Action: func(c *cli.Context) error { return planAction(con, c) },
@@ -51,15 +73,22 @@ func planAction(con *console, c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	plan, err := con.choose(c, s)
+	if err := s.bindPin(c.String("pin")); err != nil {
+		return err
+	}
+	ch, err := con.choose(c, s)
 	if err != nil {
 		return err
 	}
-	document, err := plan.Encode()
+	document, err := ch.plan.Encode()
 	if err != nil {
 		return err
 	}
-	contents, err := derive(c.Context, s, plan, reap.Provenance{})
+	contents, err := derive(c.Context, s, ch.plan, reap.Provenance{})
+	if err != nil {
+		return err
+	}
+	x, err := con.explain(c, s, ch)
 	if err != nil {
 		return err
 	}
@@ -69,12 +98,39 @@ func planAction(con *console, c *cli.Context) error {
 			return err
 		}
 	}
-	if c.Bool("json") {
+	switch {
+	case c.Bool("json") && x.asked:
+		return con.json(x.document(ch))
+	case c.Bool("json"):
 		con.printf("%s", document)
 		return nil
 	}
-	con.describePlan(s, plan, contents)
+	con.describePlan(s, ch.plan, contents)
+	if ch.measured != nil {
+		con.describeMeasurements(ch)
+	}
 	con.field("written", "%s", orNothing(output))
+	con.describeExplanation(x)
+	return nil
+}
+
+// bindPin reads the pin of the source, which lets the plan name the weights too.
+func (s *source) bindPin(path string) error {
+	if path == "" {
+		return nil
+	}
+	pin, err := manifest.ReadPin(path)
+	if err != nil {
+		return err
+	}
+	structure, err := pin.StructureDigest()
+	if err != nil {
+		return fmt.Errorf("%s: %w", safe(path), err)
+	}
+	if structure != s.structure {
+		return fmt.Errorf("%s: the pin of another model: its structure digest is %s, this model has %s", safe(path), structure, s.structure)
+	}
+	s.weights = pin.WeightsDigest.String()
 	return nil
 }
 
@@ -94,6 +150,28 @@ func (con *console) describePlan(s *source, plan *reap.Plan, contents gguf.Conte
 	con.field("tensor data", "%s", sizeText(after))
 	con.field("was", "%s", sizeText(before))
 	con.field("saves", "%s, %.1f %%", sizeText(before-after), 100*float64(before-after)/float64(max(before, 1)))
+}
+
+// describeMeasurements prints what measured scores come from and what else they allow.
+func (con *console) describeMeasurements(ch *choice) {
+	m := ch.measured
+	text := m.Format
+	if m.Tokens > 0 {
+		text += ", " + count(m.Tokens, "token")
+	}
+	con.field("measured", "%s, %s", safe(ch.plan.Criterion.Inputs[0].File), text)
+	if other := slices.DeleteFunc(m.Criteria(), func(name string) bool { return name == ch.plan.Criterion.Name }); len(other) > 0 {
+		con.field("", "the file can be ranked by %s too", strings.Join(other, ", "))
+	}
+	if d := m.Source.StructureDigest; d != "" && d != ch.plan.Source.StructureDigest {
+		con.field("", "measured on %s, which is built otherwise than this model (other types or shapes)", safe(m.Source.Name))
+	}
+	for _, note := range m.Notes {
+		con.field("", "%s", note)
+	}
+	if rule := ch.plan.Rules.DraftLayers; rule == reap.DraftMass || rule == reap.DraftNorm {
+		con.field("draft layers", "not measured: ranked by %s, a proxy", rule)
+	}
 }
 
 // criterionText says what kind of evidence a criterion is.

@@ -132,7 +132,11 @@ func (con *console) planFor(c *cli.Context, s *source) (*reap.Plan, error) {
 	path := c.String("plan")
 	switch {
 	case path == "":
-		return con.choose(c, s)
+		ch, err := con.choose(c, s)
+		if err != nil {
+			return nil, err
+		}
+		return ch.plan, nil
 	case choosing(c):
 		return nil, usagef("--plan and the choosing flags contradict each other, give one or the other")
 	}

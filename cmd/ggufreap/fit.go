@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"ggufreap/gguf"
+	"ggufreap/manifest"
+	"ggufreap/reap"
+)
+
+// A budget is room for the files of a model on machines. What counts is the size of the
+// shard files, to the byte, as prune would write them; what a program needs to run them
+// comes on top. Shards are placed in order: the first machine takes the first shards, as
+// many as go in, and so on, since shards hold layers in order.
+type budget struct {
+	nodes int
+	bytes int64 // of each
+}
+
+// readBudget reads --fit or --fit-per-node.
+func readBudget(c *cli.Context) (budget, error) {
+	if c.IsSet("fit") {
+		size, err := parseSize(c.String("fit"))
+		if err != nil {
+			return budget{}, usagef("--fit: %w", err)
+		}
+		return budget{1, size}, nil
+	}
+	value := c.String("fit-per-node")
+	nodes, text, ok := strings.Cut(value, "x")
+	n, err := strconv.ParseUint(nodes, 10, 16)
+	if !ok || err != nil || n == 0 {
+		return budget{}, withHint(usagef("--fit-per-node is %q, want NxSIZE", value), "four machines with 119 GB each: --fit-per-node 4x119GB")
+	}
+	size, err := parseSize(text)
+	if err != nil {
+		return budget{}, usagef("--fit-per-node: %w", err)
+	}
+	return budget{int(n), size}, nil
+}
+
+// place returns the bytes on each machine, and whether all shards have room.
+func (b budget) place(shards []*gguf.ShardLayout) ([]int64, bool) {
+	used := []int64{0}
+	for _, s := range shards {
+		if s.Size > b.bytes {
+			return nil, false
+		}
+		if used[len(used)-1]+s.Size > b.bytes {
+			used = append(used, 0)
+		}
+		used[len(used)-1] += s.Size
+	}
+	return used, len(used) <= b.nodes
+}
+
+// fitKeep returns the greatest keep count whose files fit.
+func fitKeep(c *cli.Context, s *source, criterion reap.Criterion) (int, error) {
+	b, err := readBudget(c)
+	if err != nil {
+		return 0, err
+	}
+	least := int64(0)
+	keep, err := s.experts.LargestKeep(func(keep int) (bool, error) {
+		layout, err := outline(c, s, keep, criterion)
+		if err != nil {
+			return false, err
+		}
+		least = layout.Bytes()
+		_, ok := b.place(layout.Shards)
+		return ok, nil
+	})
+	if err == nil && keep == 0 {
+		err = fmt.Errorf("nothing fits: with the fewest experts that can be kept the files have %s", sizeText(least))
+	}
+	return keep, err
+}
+
+// outline lays out the files of any plan that keeps so many experts, as prune with the same
+// flags writes them.
+func outline(c *cli.Context, s *source, keep int, criterion reap.Criterion) (*gguf.Layout, error) {
+	plan := &reap.Plan{NumExperts: s.experts.Count, KeepCount: keep, Criterion: criterion}
+	s.claim(plan)
+	provenance := reap.Provenance{Plan: plan, PlanDigest: manifest.DigestBytes(nil).String()}
+	if c.Bool("no-provenance-keys") {
+		provenance = reap.Provenance{}
+	}
+	md, err := reap.Metadata(s.Model, s.experts, plan, provenance)
+	if err != nil {
+		return nil, err
+	}
+	split, err := pruneSplit(c, s)
+	if err != nil {
+		return nil, err
+	}
+	return gguf.NewLayout(gguf.Contents{Version: s.Files[0].Version, Metadata: md, Views: reap.Outline(s.Model, s.experts, keep)}, split)
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"ggufreap/reap"
+	"ggufreap/reap/scorefile"
+)
+
+// readScores makes the scores that --from and --criterion ask for, and states in rules
+// how draft layers were ranked when the file does not score them.
+func (con *console) readScores(c *cli.Context, s *source, criterion string, rules *reap.Rules) (*reap.Scores, *scorefile.Measurements, error) {
+	if c.IsSet("criterion") {
+		criterion = c.String("criterion")
+	}
+	info, known := reap.FindCriterion(criterion)
+	path := c.String("from")
+	switch {
+	case !known:
+		return nil, nil, usagef("--criterion is %q, want one of %s", criterion, strings.Join(criterionNames(), ", "))
+	case path == "" && info.Evidence == reap.Measured:
+		return nil, nil, withHint(usagef("%s is measured on text", criterion), "--from FILE brings the scores")
+	case path == "" && c.IsSet("draft-layers"):
+		return nil, nil, usagef("--draft-layers is for scores of --from; without it draft layers are ranked as all others")
+	case path == "":
+		scores, err := con.score(c.Context, s, criterion, c.Uint64("seed"))
+		return scores, nil, err
+	case c.IsSet("criterion") && info.Evidence != reap.Measured:
+		return nil, nil, usagef("--from brings measured scores, which %s does not use", criterion)
+	}
+	m, input, err := con.readMeasurements(c.Context, path, s.experts)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !c.IsSet("criterion") {
+		if names := m.Criteria(); len(names) > 0 {
+			criterion = names[0]
+		}
+	}
+	scores, err := m.Scores(criterion)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", safe(path), err)
+	}
+	scores.Criterion.Inputs = []reap.Input{input}
+	if err := con.fillDraftLayers(c, s, scores, rules); err != nil {
+		return nil, nil, err
+	}
+	return scores, m, nil
+}
+
+func criterionNames() []string {
+	names := make([]string, len(reap.Criteria))
+	for i, c := range reap.Criteria {
+		names[i] = c.Name
+	}
+	return names
+}
+
+// readMeasurements reads a score file, and its digest from all its bytes.
+func (con *console) readMeasurements(ctx context.Context, path string, e *reap.Experts) (*scorefile.Measurements, reap.Input, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, reap.Input{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("not a regular file")
+	}
+	if err != nil {
+		return nil, reap.Input{}, fmt.Errorf("%s: %w", safe(path), err)
+	}
+	m, err := scorefile.Read(f, info.Size(), e)
+	if err != nil {
+		return nil, reap.Input{}, fmt.Errorf("%s: %w", safe(path), err)
+	}
+	p := con.startProgress("hash scores", info.Size())
+	input, err := reap.HashInput(path, &reportingReader{ctx, f, p})
+	p.finish(0)
+	return m, input, err
+}
+
+// A reportingReader reports what is read through it, and ends when its context does.
+type reportingReader struct {
+	ctx context.Context
+	r   io.Reader
+	p   *progress
+}
+
+func (r *reportingReader) Read(b []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := r.r.Read(b)
+	r.p.add(int64(n))
+	return n, err
+}
+
+// fillDraftLayers ranks draft layers that were not measured as --draft-layers says.
+func (con *console) fillDraftLayers(c *cli.Context, s *source, scores *reap.Scores, rules *reap.Rules) error {
+	rule := c.String("draft-layers")
+	missing := slices.ContainsFunc(s.experts.Layers, func(l *reap.Layer) bool {
+		return l.Draft && scores.Layers[l.Block] == nil
+	})
+	switch {
+	case rule == "" && missing:
+		return withHint(fmt.Errorf("%s does not score the draft layers, which keep as many experts as all others", safe(c.String("from"))),
+			"--draft-layers router-mass ranks them by their routers alone")
+	case rule == "" || !missing:
+		return nil
+	case rule != reap.DraftMass && rule != reap.DraftNorm:
+		return usagef("--draft-layers is %q, want %s or %s", rule, reap.DraftMass, reap.DraftNorm)
+	}
+	other, err := con.score(c.Context, s, rule, 0)
+	if err != nil {
+		return err
+	}
+	scores.FillDraftLayers(s.experts, other)
+	rules.DraftLayers = rule
+	return nil
+}
+
+// score computes the scores of a criterion that needs no text.
+func (con *console) score(ctx context.Context, s *source, criterion string, seed uint64) (*reap.Scores, error) {
+	compute := reap.RouterMassScores
+	switch criterion {
+	case reap.SeededRandom:
+		return reap.RandomScores(s.experts, seed), nil
+	case reap.RouterNorm:
+		compute = reap.RouterNormScores
+	}
+	p := con.startProgress("score", routerBytes(s.experts))
+	scores, err := compute(ctx, s.Model, s.experts, p.add)
+	p.finish(0)
+	return scores, err
+}
+
+func routerBytes(e *reap.Experts) int64 {
+	var n int64
+	for _, t := range e.Tensors() {
+		if t.Role == reap.Router {
+			n += t.Size
+		}
+	}
+	return n
+}
