@@ -1,0 +1,293 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
+	"ggufreap/manifest"
+	"ggufreap/reap"
+	"ggufreap/reap/scorefile"
+)
+
+// smallExperts are the experts of smallK3.
+var smallExperts = &reap.Experts{Architecture: "kimi-k3", Count: 32, Used: 4, Groups: 1, GroupsUsed: 1,
+	Layers: []*reap.Layer{{Block: 1}, {Block: 2}}}
+
+// saliency makes measurements of smallK3 that can be told apart by eye: expert e of 32 gets
+// e tokens and, by kind of text, sums that run up or down.
+func saliency() *scorefile.Measurements {
+	m := &scorefile.Measurements{
+		Source: reap.Source{Architecture: "kimi-k3", Name: "elsewhere", StructureDigest: "blake3:0"},
+		Tokens: 248, Layers: map[int]*scorefile.Layer{},
+		Sources: []scorefile.Source{{Label: "code", Tokens: 124}, {Label: "prose", Tokens: 124}},
+	}
+	for i := range m.Sources {
+		m.Sources[i].Layers = map[int]*scorefile.Layer{}
+	}
+	for _, block := range []int{1, 2} {
+		all, up, down := &scorefile.Layer{}, &scorefile.Layer{}, &scorefile.Layer{}
+		for e := range 32 {
+			n := float64(e)
+			all.Count = append(all.Count, n)
+			all.ReapSum = append(all.ReapSum, n*(40-n))
+			up.Count, down.Count = append(up.Count, n), append(down.Count, n)
+			up.ReapSum = append(up.ReapSum, n*n)
+			down.ReapSum = append(down.ReapSum, n*(31-n))
+		}
+		m.Layers[block] = all
+		m.Sources[0].Layers[block], m.Sources[1].Layers[block] = up, down
+	}
+	return m
+}
+
+// planFolder makes a folder with smallK3 and files to choose by, and goes there.
+func planFolder(t *testing.T) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	if _, err := smallK3().Write(".", gguf.Split{Shards: 3}); err != nil {
+		t.Fatal(err)
+	}
+	document, err := saliency().Encode(smallExperts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table strings.Builder
+	table.WriteString("layer,expert,count\n")
+	for _, block := range []int{1, 2} {
+		for e := 2; e < 32; e++ {
+			fmt.Fprintf(&table, "%d,%d,%d\n", block, e, e%8)
+		}
+	}
+	for name, data := range map[string]string{
+		"saliency.json": string(document),
+		"hotness.csv":   table.String(),
+		"super.json":    `{"1":[31,0]}`,
+		"layer1.csv":    "layer,expert,count\n1,3,7\n1,4,1\n",
+		"legacy.dat":    "\x01\x00\x00\x00\x1a\x00\x00\x00blk.1.ffn_down_exps.weight",
+		"list.json":     `{"layers":{"1":{"keep":[31,30,29,28,27,26,25,24]},"2":{"keep":[0,1,2,3,4,5,6,7]}}}`,
+	} {
+		if err := os.WriteFile(name, []byte(data), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+const smallModel = "small-00001-of-00003.gguf"
+
+// The screens of plan, by flag.
+func TestPlanScreens(t *testing.T) {
+	planFolder(t)
+	for name, args := range map[string][]string{
+		"proxy":           {"--keep", "8"},
+		"norm":            {"--keep", "8", "--criterion", "router-norm"},
+		"random":          {"--keep", "8", "--criterion", "seeded-random"},
+		"random-json":     {"--keep", "8", "--criterion", "seeded-random", "--json"},
+		"measured":        {"--keep", "8", "--from", "saliency.json"},
+		"measured-json":   {"--keep", "8", "--from", "saliency.json", "--criterion", "reap-sum", "--json"},
+		"counts":          {"--keep", "28", "--from", "hotness.csv", "--explain"},
+		"always":          {"--keep", "8", "--from", "saliency.json", "--always-keep", "super.json", "--explain"},
+		"fit":             {"--fit", "600kB"},
+		"fit-nodes":       {"--fit-per-node", "2x300kB", "--shards", "6"},
+		"compare-plan":    {"--keep", "8", "--from", "saliency.json", "--compare", "list.json"},
+		"compare-scores":  {"--keep", "8", "--from", "saliency.json", "--compare", "hotness.csv"},
+		"split-half":      {"--keep", "8", "--from", "saliency.json", "--split-half"},
+		"everything-json": {"--keep", "28", "--from", "saliency.json", "--criterion", "count", "--explain", "--compare", "hotness.csv", "--split-half", "--json", "--allow-flat"},
+
+		"nothing-fits":         {"--fit", "20kB"},
+		"fit-and-keep":         {"--fit", "1MB", "--keep", "8"},
+		"bad-nodes":            {"--fit-per-node", "119GB"},
+		"ambiguous-room":       {"--fit", "119G"},
+		"measured-without":     {"--keep", "8", "--criterion", "reap-mean"},
+		"proxy-from":           {"--keep", "8", "--criterion", "router-mass", "--from", "saliency.json"},
+		"not-in-file":          {"--keep", "8", "--criterion", "gate-sum", "--from", "saliency.json"},
+		"layer-missing":        {"--keep", "8", "--from", "layer1.csv"},
+		"legacy":               {"--keep", "8", "--from", "legacy.dat"},
+		"plan-as-scores":       {"--keep", "8", "--from", "list.json"},
+		"always-all":           {"--keep", "8", "--always-keep", "list.json", "--from", "saliency.json", "--criterion", "count"},
+		"split-half-of-proxy":  {"--keep", "8", "--split-half"},
+		"split-half-of-one":    {"--keep", "8", "--from", "hotness.csv", "--split-half"},
+		"draft-without-scores": {"--keep", "8", "--draft-layers", "router-mass"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := slices.Concat([]string{"plan"}, args, []string{smallModel})
+			golden(t, "plan/"+name+".txt", transcript(ggufreap(t, args...), args...))
+		})
+	}
+}
+
+// What --fit picks is the most that fits, to the byte, as prune would write it.
+func TestFitIsExact(t *testing.T) {
+	planFolder(t)
+	fileBytes := func(keep int) (total, largest int64) {
+		t.Helper()
+		var r struct {
+			FileBytes int64 `json:"file_bytes"`
+			Shards    []struct{ Size int64 }
+		}
+		out := succeed(t, "prune", "--keep", strconv.Itoa(keep), "--shards", "4", "--dry-run", "--json", smallModel)
+		if err := json.Unmarshal([]byte(out), &r); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range r.Shards {
+			largest = max(largest, s.Size)
+		}
+		return r.FileBytes, largest
+	}
+	picked := func(flag, value string) int {
+		t.Helper()
+		var plan struct {
+			KeepCount int `json:"keep_count"`
+		}
+		out := succeed(t, "plan", flag, value, "--shards", "4", "--json", smallModel)
+		if err := json.Unmarshal([]byte(out), &plan); err != nil {
+			t.Fatal(err)
+		}
+		return plan.KeepCount
+	}
+	for _, keep := range []int{4, 13, 31} {
+		total, largest := fileBytes(keep)
+		if got := picked("--fit", fmt.Sprint(total)); got != keep {
+			t.Errorf("room for exactly %d experts picks %d", keep, got)
+		}
+		if keep > 4 {
+			if got := picked("--fit", fmt.Sprint(total-1)); got != keep-1 {
+				t.Errorf("room for a byte less than %d experts picks %d", keep, got)
+			}
+		}
+		if got := picked("--fit-per-node", fmt.Sprintf("4x%d", largest)); got != keep {
+			t.Errorf("room for exactly the shards of %d experts picks %d", keep, got)
+		}
+	}
+	if got := picked("--fit", "1TB"); got != 32 {
+		t.Errorf("room for everything picks %d", got)
+	}
+}
+
+func TestBudgetPlacesInOrder(t *testing.T) {
+	shards := func(sizes ...int64) (list []*gguf.ShardLayout) {
+		for _, n := range sizes {
+			list = append(list, &gguf.ShardLayout{Size: n})
+		}
+		return list
+	}
+	for _, c := range []struct {
+		budget budget
+		sizes  []int64
+		want   []int64
+		ok     bool
+	}{
+		{budget{2, 10}, []int64{6, 4, 9}, []int64{10, 9}, true},
+		{budget{2, 10}, []int64{6, 5, 4}, []int64{6, 9}, true},
+		{budget{2, 10}, []int64{6, 5, 6}, []int64{6, 5, 6}, false}, // never out of order
+		{budget{3, 10}, []int64{11}, nil, false},
+		{budget{3, 10}, []int64{3}, []int64{3}, true},
+	} {
+		got, ok := c.budget.place(shards(c.sizes...))
+		if !slices.Equal(got, c.want) || ok != c.ok {
+			t.Errorf("%v on %+v: %v, %v; want %v, %v", c.sizes, c.budget, got, ok, c.want, c.ok)
+		}
+	}
+}
+
+// A plan bound to a pin names the weights; the pin of another model is refused.
+func TestPlanNamesThePinnedWeights(t *testing.T) {
+	planFolder(t)
+	pinOf := func(path string) *manifest.Pin {
+		t.Helper()
+		pin, err := manifest.BuildPin(context.Background(), openModel(t, path), manifest.BuildOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Create(filepath.Base(path) + ".pin.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if err := manifest.EncodePin(f, f.Name(), pin); err != nil {
+			t.Fatal(err)
+		}
+		return pin
+	}
+	pin := pinOf(smallModel)
+	var plan struct {
+		Source struct {
+			WeightsDigest string `json:"weights_digest"`
+		}
+	}
+	out := succeed(t, "plan", "--keep", "8", "--pin", smallModel+".pin.json", "--json", smallModel)
+	if err := json.Unmarshal([]byte(out), &plan); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := plan.Source.WeightsDigest, pin.WeightsDigest.String(); got != want {
+		t.Errorf("weights digest %q, want %q", got, want)
+	}
+	other := gguftest.K3(gguftest.K3Options{Name: "other", Experts: 16, Used: 4, Layers: 2})
+	if _, err := other.Write(".", gguf.Split{}); err != nil {
+		t.Fatal(err)
+	}
+	pinOf("other.gguf")
+	r := ggufreap(t, "plan", "--keep", "8", "--pin", "other.gguf.pin.json", smallModel)
+	if r.code != exitFailed || !strings.Contains(r.stderr, "the pin of another model") {
+		t.Errorf("exit %d, %s", r.code, r.stderr)
+	}
+}
+
+// A model with a draft layer that a score file does not cover: the user must say how it is
+// ranked, and the plan states it.
+func TestDraftLayersNeedARule(t *testing.T) {
+	t.Chdir(t.TempDir())
+	spec, err := gguftest.Architecture("glm4moe", gguftest.ArchitectureOptions{Draft: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := spec.Write(".", gguf.Split{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	experts, err := reap.ReadExperts(openModel(t, files[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := "layer,expert,count\n"
+	for _, l := range experts.Layers {
+		for e := range experts.Count {
+			if !l.Draft {
+				table += fmt.Sprintf("%d,%d,%d\n", l.Block, e, e)
+			}
+		}
+	}
+	if err := os.WriteFile("hotness.csv", []byte(table), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"plan", "--keep", "8", "--from", "hotness.csv", files[0]}
+	r := ggufreap(t, args...)
+	if r.code != exitFailed || !strings.Contains(r.stderr, "does not score the draft layers") || !strings.Contains(r.stderr, "--draft-layers router-mass") {
+		t.Errorf("exit %d, %s", r.code, r.stderr)
+	}
+	out := succeed(t, slices.Insert(slices.Clone(args), 1, "--draft-layers", "router-mass")...)
+	if !strings.Contains(out, "not measured: ranked by router-mass, a proxy") {
+		t.Errorf("the screen does not say how draft layers were ranked:\n%s", out)
+	}
+	out = succeed(t, slices.Insert(slices.Clone(args), 1, "--draft-layers", "router-mass", "--json")...)
+	plan, err := reap.DecodePlan([]byte(out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.Rules.DraftLayers != reap.DraftMass {
+		t.Errorf("rules %+v", plan.Rules)
+	}
+	for _, l := range experts.Layers {
+		if top := plan.Layers[l.Block]; !l.Draft && top[0] != experts.Count-8 {
+			t.Errorf("layer %d keeps %v, want the last eight", l.Block, top)
+		}
+	}
+}
