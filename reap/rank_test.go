@@ -191,7 +191,7 @@ func TestScoresWriteTo(t *testing.T) {
 }
 
 // Draft layers that a run did not reach are ranked by another criterion, all else as measured.
-func TestFillDraft(t *testing.T) {
+func TestFillDraftScores(t *testing.T) {
 	r := moe(3)
 	r.set("nextn_predict_layers", 1)
 	e := mustExperts(t, r.model(t))

@@ -31,9 +31,9 @@ const chooseHelp = `      --preset NAME      reap568: keep 568 of 896 experts, i
                          A baseline for comparisons: seeded-random
       --seed N           seed of seeded-random (0)
       --always-keep FILE experts to keep whatever their score, in lists
-      --draft-layers NAME
+      --draft-layers RULE
                          rank draft layers that FILE does not score by
-                         router-mass or router-norm
+                         router-mass or router-norm, or as-last-layer
       --allow-flat       accept layers in which all experts score the same
 `
 

@@ -169,8 +169,11 @@ func (con *console) describeMeasurements(ch *choice) {
 	for _, note := range m.Notes {
 		con.field("", "%s", note)
 	}
-	if rule := ch.plan.Rules.DraftLayers; rule == reap.DraftMass || rule == reap.DraftNorm {
+	switch rule := ch.plan.Rules.DraftLayers; rule {
+	case reap.DraftMass, reap.DraftNorm:
 		con.field("draft layers", "not measured: ranked by %s, a proxy", rule)
+	case reap.DraftAsLast:
+		con.field("draft layers", "not measured: they keep what the last layer before them keeps")
 	}
 }
 

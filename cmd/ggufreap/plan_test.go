@@ -277,6 +277,10 @@ func TestDraftLayersNeedARule(t *testing.T) {
 	if !strings.Contains(out, "not measured: ranked by router-mass, a proxy") {
 		t.Errorf("the screen does not say how draft layers were ranked:\n%s", out)
 	}
+	out = succeed(t, slices.Insert(slices.Clone(args), 1, "--draft-layers", "as-last-layer")...)
+	if !strings.Contains(out, "they keep what the last layer before them keeps") {
+		t.Errorf("the screen does not say how draft layers were ranked:\n%s", out)
+	}
 	out = succeed(t, slices.Insert(slices.Clone(args), 1, "--draft-layers", "router-mass", "--json")...)
 	plan, err := reap.DecodePlan([]byte(out))
 	if err != nil {

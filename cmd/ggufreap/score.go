@@ -113,17 +113,20 @@ func (con *console) fillDraftLayers(c *cli.Context, s *source, scores *reap.Scor
 	switch {
 	case rule == "" && missing:
 		return withHint(fmt.Errorf("%s does not score the draft layers, which keep as many experts as all others", safe(c.String("from"))),
-			"--draft-layers router-mass ranks them by their routers alone")
+			"--draft-layers router-mass ranks them by their routers alone, as-last-layer keeps what the last layer keeps")
 	case rule == "" || !missing:
 		return nil
-	case rule != reap.DraftMass && rule != reap.DraftNorm:
-		return usagef("--draft-layers is %q, want %s or %s", rule, reap.DraftMass, reap.DraftNorm)
+	case rule != reap.DraftMass && rule != reap.DraftNorm && rule != reap.DraftAsLast:
+		return usagef("--draft-layers is %q, want %s, %s or %s", rule, reap.DraftMass, reap.DraftNorm, reap.DraftAsLast)
 	}
-	other, err := con.score(c.Context, s, rule, 0)
-	if err != nil {
-		return err
+	var other *reap.Scores
+	if rule != reap.DraftAsLast {
+		var err error
+		if other, err = con.score(c.Context, s, rule, 0); err != nil {
+			return err
+		}
 	}
-	scores.FillDraftLayers(s.experts, other)
+	scores.FillDraft(s.experts, other)
 	rules.DraftLayers = rule
 	return nil
 }
