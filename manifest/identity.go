@@ -46,14 +46,22 @@ func pinPairs(md *gguf.Metadata) ([]Pair, error) {
 		if strings.HasPrefix(key, splitPrefix) {
 			continue
 		}
-		h := blake3.New()
-		if _, err := io.Copy(h, value.Reader()); err != nil {
-			return nil, fmt.Errorf("key %q: %w", key, err)
+		pair, err := pinPair(key, value)
+		if err != nil {
+			return nil, err
 		}
-		pairs = append(pairs, Pair{key, value.Type().String(), Sum(h.Sum(nil))})
+		pairs = append(pairs, pair)
 	}
 	slices.SortStableFunc(pairs, func(a, b Pair) int { return cmp.Compare(a.Key, b.Key) })
 	return pairs, nil
+}
+
+func pinPair(key string, value gguf.Value) (Pair, error) {
+	h := blake3.New()
+	if _, err := io.Copy(h, value.Reader()); err != nil {
+		return Pair{}, fmt.Errorf("key %q: %w", key, err)
+	}
+	return Pair{key, value.Type().String(), Sum(h.Sum(nil))}, nil
 }
 
 // digestPairs returns the metadata digest of pairs, which must be sorted by key.

@@ -20,7 +20,8 @@ const (
 	KindUnreadable  Kind = "unreadable"  // bytes could not be read
 	KindStructure   Kind = "structure"   // headers, shard set, offsets or sizes are wrong
 	KindMetadata    Kind = "metadata"    // keys are not those they should be
-	KindExperts     Kind = "experts"     // tensors disagree with the expert count
+	KindExperts     Kind = "experts"     // tensors disagree on the experts, or on how many there are
+	KindPlan        Kind = "plan"        // the plan is faulty, or experts are not those of the plan
 	KindExpectation Kind = "expectation" // something asked for is not so
 )
 
