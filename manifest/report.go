@@ -79,6 +79,7 @@ type Report struct {
 	Notes    []Note    `json:"notes"`
 	Checked  []string  `json:"checked"`
 	Gaps     []Gap     `json:"gaps"`
+	Proof    *Proof    `json:"proof"` // nil without a pin of the source
 }
 
 func newReport(path string) *Report {

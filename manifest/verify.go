@@ -23,6 +23,11 @@ type VerifyOptions struct {
 	// Inspect looks at the opened model for the caller, who knows what this package
 	// does not, and adds to the report.
 	Inspect func(m *gguf.Model, r *Report)
+	// Source, unless nil, is the pin of what the release was made from. The release is
+	// then proven to be made of its bytes, see [Prove].
+	Source *Pin
+	// Prove says what is known of the opened release; nil for nothing.
+	Prove func(m *gguf.Model) ProveOptions
 	// Workers is how many files are read at once; 0 means one a processor.
 	Workers int
 	// Progress is told how many bytes of the files are read.
@@ -32,8 +37,9 @@ type VerifyOptions struct {
 // Verify checks a release folder, or the artifact that the file at path belongs to. In
 // a folder with a list of sums, every listed file must be there with the listed bytes,
 // and every model file must be listed. The shard set must be complete and consistent,
-// with offsets and sizes inside the files. Everything wrong is in the report at once;
-// the error only means that the check could not be carried out.
+// with offsets and sizes inside the files. A pin in the folder tells which tensor and
+// which expert is not what it should be. Everything wrong is in the report at once; the
+// error only means that the check could not be carried out.
 func Verify(ctx context.Context, path string, o VerifyOptions) (*Report, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -51,6 +57,7 @@ func Verify(ctx context.Context, path string, o VerifyOptions) (*Report, error) 
 		v.readList()
 		v.compareNames()
 		v.openModels(v.modelFiles())
+		v.readPin()
 	} else {
 		v.dir = filepath.Dir(path)
 		v.report.gap("only the artifact that this file belongs to was looked at", "what else its folder holds, and a list of sums there")
@@ -60,6 +67,7 @@ func Verify(ctx context.Context, path string, o VerifyOptions) (*Report, error) 
 	if err := v.readData(ctx); err != nil {
 		return nil, err
 	}
+	v.checkTokenizer()
 	v.inspect()
 	return v.report, v.expect()
 }
@@ -74,7 +82,8 @@ type verifier struct {
 	listed  []FileSum // the entries of the list of sums
 	hasList bool      // the list was read without fault
 	models  []*gguf.Model
-	weights Digest // of the main model, once its data was read
+	pin     *Pin // the folder's own, or nil
+	got     *Pin // of the main model, once its data was read, or nil
 }
 
 func (v *verifier) path(name string) string { return filepath.Join(v.dir, filepath.FromSlash(name)) }
@@ -273,7 +282,7 @@ func (v *verifier) expect() error {
 			v.report.gap("weights_digest was expected and data not read", "whether the weights are those expected")
 			continue
 		}
-		wrong, err := e.check(measured{v.main(), v.weights})
+		wrong, err := e.check(v.measured())
 		if err != nil {
 			return err
 		}
@@ -287,6 +296,13 @@ func (v *verifier) expect() error {
 		v.report.checked("expectations that hold: " + strings.Join(held, ", "))
 	}
 	return nil
+}
+
+func (v *verifier) measured() measured {
+	if v.got == nil {
+		return measured{v.main(), Digest{}}
+	}
+	return measured{v.main(), v.got.WeightsDigest}
 }
 
 func (v *verifier) close() {

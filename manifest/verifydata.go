@@ -8,29 +8,40 @@ import (
 	"slices"
 )
 
-// readData compares the bytes of the listed files with their sums, and takes the
-// weights digest where one is expected. Each file is read once.
+// readData compares the bytes of the main model with the pins, and those of all listed
+// files with their sums. Each file is read once.
 func (v *verifier) readData(ctx context.Context) error {
 	if v.options.Fast {
 		v.report.gap("data was not read", "whether any byte behind the headers is what it should be")
-		return nil
+		return v.compareHeaders(ctx)
 	}
-	known, err := v.readWeights(ctx)
+	known, err := v.readModel(ctx)
 	if err != nil {
 		return err
 	}
-	return v.checkSums(ctx, known)
+	if err := v.checkSums(ctx, known); err != nil {
+		return err
+	}
+	v.comparePin()
+	v.prove()
+	return nil
 }
 
-// readWeights pins the main model when its weights digest is expected, and returns the
-// sums of its files, by path.
-func (v *verifier) readWeights(ctx context.Context) (map[string]Sum, error) {
-	wanted := slices.ContainsFunc(v.options.Expect, func(e Expectation) bool { return e.Key == weightsKey })
+// readModel pins the main model where somebody wants to know more than sums tell, and
+// returns the sums of its files, by path.
+func (v *verifier) readModel(ctx context.Context) (map[string]Sum, error) {
+	expected := slices.ContainsFunc(v.options.Expect, func(e Expectation) bool { return e.Key == weightsKey })
 	m := v.main()
-	if !wanted || m == nil || m.Err() != nil {
+	if m == nil || v.pin == nil && v.options.Source == nil && !expected {
 		return nil, nil
 	}
-	pin, err := BuildPin(ctx, m, BuildOptions{Workers: v.options.Workers, Progress: v.options.Progress})
+	if m.Err() != nil {
+		v.report.gap("the headers are not sound, so the data was not taken apart into tensors", "which tensors and experts are what they should be")
+		return nil, nil
+	}
+	o := BuildOptions{Workers: v.options.Workers, Progress: v.options.Progress}
+	o.follow(m, v.pins()...)
+	pin, err := BuildPin(ctx, m, o)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -38,7 +49,7 @@ func (v *verifier) readWeights(ctx context.Context) (map[string]Sum, error) {
 		v.report.find(KindUnreadable, "", err.Error())
 		return nil, nil
 	}
-	v.weights = pin.WeightsDigest
+	v.got = pin
 	known := map[string]Sum{}
 	for i, path := range m.Paths() {
 		known[filepath.Clean(path)] = pin.Files[i].SHA256
@@ -87,7 +98,7 @@ func (v *verifier) reportSums(sums []Sum, faults []error) {
 		case faults[i] != nil:
 			v.report.find(KindUnreadable, s.Name, faults[i].Error())
 		case sums[i] != s.SHA256:
-			v.report.find(KindDigest, s.Name, fmt.Sprintf("sha256 is %s, %s says %s", sums[i], SumsName, s.SHA256))
+			v.report.find(KindDigest, s.Name, fmt.Sprintf("sha256 is %s, %s says %s%s", sums[i], SumsName, s.SHA256, v.pinSays(s.Name, sums[i])))
 		default:
 			same++
 		}

@@ -1,0 +1,146 @@
+package manifest
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+
+	"ggufreap/gguf"
+)
+
+// PinName is the name of the pin in a release folder.
+const PinName = "pin.json.zst"
+
+// readPin reads the pin that the folder holds of itself.
+func (v *verifier) readPin() {
+	if !slices.Contains(v.files, PinName) {
+		v.report.gap("there is no "+PinName, "which tensor or expert it is, should a file be damaged")
+		return
+	}
+	pin, err := ReadPin(v.path(PinName))
+	if err != nil {
+		v.report.find(KindList, PinName, err.Error())
+		return
+	}
+	v.pin = pin
+}
+
+// pins lists the pins that say which tensors have slabs.
+func (v *verifier) pins() []*Pin {
+	return slices.DeleteFunc([]*Pin{v.pin, v.options.Source}, func(p *Pin) bool { return p == nil })
+}
+
+// compareHeaders compares with the folder's pin what needs no data.
+func (v *verifier) compareHeaders(ctx context.Context) error {
+	if v.options.Source != nil {
+		v.report.gap("a source's pin was given and data not read", "whether the release is made of the source's bytes")
+	}
+	m := v.main()
+	if v.pin == nil || m == nil || m.Err() != nil {
+		return nil
+	}
+	var o BuildOptions
+	o.follow(m, v.pin)
+	got, err := headerPin(ctx, m, o)
+	if err != nil {
+		v.report.find(KindUnreadable, "", err.Error())
+		return nil
+	}
+	v.comparison(got, true).run()
+	return nil
+}
+
+// comparePin compares everything with the folder's pin.
+func (v *verifier) comparePin() {
+	if v.pin != nil && v.got != nil {
+		v.comparison(v.got, false).run()
+	}
+}
+
+func (v *verifier) comparison(got *Pin, quick bool) *comparison {
+	return &comparison{report: v.report, got: got, want: v.pin, quick: quick, file: v.fileOf()}
+}
+
+// fileOf returns a function that names the file of a tensor of the main model.
+func (v *verifier) fileOf() func(tensor string) string { return fileOfTensor(v.main(), v.name) }
+
+// pinSays adds to a finding about a file's sum that the pin has the one that was measured.
+func (v *verifier) pinSays(name string, sum Sum) string {
+	if v.pin == nil {
+		return ""
+	}
+	for _, f := range v.pin.Files {
+		if f.Name == path.Base(name) && f.SHA256 == sum {
+			return "; " + PinName + " says what was measured"
+		}
+	}
+	return ""
+}
+
+// prove proves the main model from its source's pin.
+func (v *verifier) prove() {
+	if v.options.Source == nil {
+		v.report.gap("no pin of the source was given", "whether the weights are those of the model that they are said to be from")
+		return
+	}
+	if v.got == nil {
+		v.report.gap("the data could not be read", "whether the release is made of the source's bytes")
+		return
+	}
+	var o ProveOptions
+	if v.options.Prove != nil {
+		o = v.options.Prove(v.main())
+	}
+	o.File = v.fileOf()
+	proof, findings := Prove(v.got, v.options.Source, o)
+	v.report.Proof = proof
+	v.report.Findings = append(v.report.Findings, findings...)
+	v.reportProof(proof)
+}
+
+// reportProof says in words what was proven.
+func (v *verifier) reportProof(p *Proof) {
+	var tensors = map[string]int{}
+	for _, t := range p.Tensors {
+		tensors[t.As]++
+	}
+	v.report.checked(fmt.Sprintf("derivation: %d of %d bytes of tensor data are those of %q, weights digest %s: %d tensors identical, %d made of its experts",
+		p.Proven, p.Proven+p.Unproven, p.Source, p.WeightsDigest, tensors[ProvenIdentical], tensors[ProvenSlabs]))
+	if n := tensors[UnprovenIDs]; n > 0 {
+		v.report.gap(fmt.Sprintf("%d tensors hold expert ids, which change with the experts", n), "whether those ids are right")
+	}
+	if !SameOrder(v.options.Source, v.got) {
+		v.report.note("", "the tensors stand in another order than in the source")
+	}
+}
+
+// checkTokenizer wants a tokenizer in a language model.
+func (v *verifier) checkTokenizer() {
+	m := v.main()
+	if m == nil {
+		return
+	}
+	md, embedding := m.Metadata(), m.Tensor("token_embd.weight")
+	if kind := md.Text("general.type"); embedding == nil || kind != "" && kind != "model" {
+		return // a vision part, an adapter, or the like
+	}
+	const model, tokens = "tokenizer.ggml.model", "tokenizer.ggml.tokens"
+	list, _ := md.Get(tokens)
+	rows := int64(1)
+	if len(embedding.Shape) > 1 {
+		rows = int64(embedding.Shape[1])
+	}
+	switch name := md.Text(model); {
+	case name == "":
+		v.report.find(KindMetadata, "", fmt.Sprintf("key %q is missing, so no program can turn text into tokens", model))
+	case name == "no_vocab" || name == "none":
+		v.report.note("", fmt.Sprintf("key %q is %q: the model is stated to have no vocabulary", model, name))
+	case list.Type() != gguf.Array || list.Elem() != gguf.Text || list.Len() == 0:
+		v.report.find(KindMetadata, "", fmt.Sprintf("key %q is not a list of tokens", tokens))
+	case list.Len() > rows:
+		v.report.find(KindMetadata, "", fmt.Sprintf("key %q has %d tokens, tensor %q has rows for %d", tokens, list.Len(), embedding.Name, rows))
+	default:
+		v.report.checked(fmt.Sprintf("tokenizer: %s, %d tokens", name, list.Len()))
+	}
+}
