@@ -90,7 +90,7 @@ func (o *BuildOptions) dataSize(t *gguf.Tensor) int64 {
 // hashShard returns the digest of a file and fills in those of its tensors, which are
 // given in the order of the file's table.
 func hashShard(ctx context.Context, f *gguf.File, tensors []*Tensor, count io.Writer, buf []byte) (Sum, error) {
-	listener := newTensorListener()
+	listener := newTensorListener(nil)
 	spans := make([]span, len(tensors))
 	for i, t := range f.Tensors {
 		spans[i] = span{t.DataOffset(), tensors[i].Size, func() io.Writer { return listener.begin(tensors[i]) }}

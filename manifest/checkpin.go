@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 )
@@ -131,10 +132,17 @@ func (c *comparison) files() {
 		want[f.Name] = f
 	}
 	for _, g := range c.got.Files {
-		if w, ok := want[g.Name]; ok && w.Size == g.Size && w.SHA256 != g.SHA256 && !c.quick {
+		if w, ok := want[g.Name]; ok && w.Size == g.Size && w.SHA256 != g.SHA256 && !c.quick && !c.reported(g.Name) {
 			c.report.find(KindDigest, g.Name, fmt.Sprintf("sha256 is %s, the pin says %s", g.SHA256, w.SHA256))
 		}
 	}
+}
+
+// reported reports whether the bytes of a file were found wrong already.
+func (c *comparison) reported(file string) bool {
+	return slices.ContainsFunc(c.report.Findings, func(f Finding) bool {
+		return f.Kind == KindDigest && f.Tensor == "" && path.Base(f.File) == file
+	})
 }
 
 // sameFiles compares the files of an artifact whose weights and metadata are those
@@ -153,7 +161,7 @@ func (c *comparison) sameFiles() {
 		c.report.note("", "the files are those pinned under other names: "+fileList(c.want.Files))
 	case sameNames:
 		for i, g := range c.got.Files {
-			if w := c.want.Files[i]; g.SHA256 != w.SHA256 {
+			if w := c.want.Files[i]; g.SHA256 != w.SHA256 && !c.reported(g.Name) {
 				c.report.find(KindDigest, g.Name, fmt.Sprintf("sha256 is %s, the pin says %s: bytes that belong to no tensor and no key differ, or their order", g.SHA256, w.SHA256))
 			}
 		}

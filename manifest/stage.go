@@ -51,6 +51,9 @@ type StageOptions struct {
 	// replaced when it is published. Model files that are no part of it, folders and
 	// special files are still refused.
 	Force bool
+	// Check looks at the digests of each tensor once it has passed; its error ends the
+	// run. It is called from several goroutines; nil checks nothing.
+	Check func(t *Tensor) error
 	// Workers is how many shards are written at once; 0 means one a processor.
 	Workers int
 	// Progress is told how many bytes of the shards are written or checked.

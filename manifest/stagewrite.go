@@ -93,7 +93,7 @@ func (s *Stage) makeShard(ctx context.Context, job shardJob) error {
 // journal notes it once its bytes are durable and its sources are known to have been
 // themselves until the last of them was read.
 func (s *Stage) writeShard(ctx context.Context, job shardJob) error {
-	listener := newTensorListener()
+	listener := newTensorListener(s.options.Check)
 	var err error
 	job.file.SHA256, err = s.writeFile(job.file.Name, job.shard.Size, func(w io.Writer) error {
 		err := job.shard.Write(ctx, io.MultiWriter(w, job.count), job.buf, func(view int) io.Writer {

@@ -45,11 +45,14 @@ func (t *Tensor) slabCount() int {
 // one hasher for all.
 type tensorListener struct {
 	hasher *TensorHasher
-	now    *Tensor // which passes by, nil before the first
-	err    error   // the first; it sticks
+	check  func(*Tensor) error // of each tensor that has passed; nil for none
+	now    *Tensor             // which passes by, nil before the first
+	err    error               // the first; it sticks
 }
 
-func newTensorListener() *tensorListener { return &tensorListener{hasher: NewTensorHasher()} }
+func newTensorListener(check func(*Tensor) error) *tensorListener {
+	return &tensorListener{hasher: NewTensorHasher(), check: check}
+}
 
 // begin ends the tensor before and returns the writer that wants the bytes of t.
 func (l *tensorListener) begin(t *Tensor) io.Writer {
@@ -79,6 +82,9 @@ func (l *tensorListener) end() error {
 	if l.now.Slabs != nil {
 		l.now.Slabs.BLAKE3, l.now.Slabs.Bytes = sums.SlabSums, sums.SlabBytes
 	}
+	if l.check != nil {
+		l.err = l.check(l.now)
+	}
 	l.now = nil
-	return nil
+	return l.err
 }

@@ -54,6 +54,9 @@ func Verify(ctx context.Context, path string, o VerifyOptions) (*Report, error) 
 	if info.IsDir() {
 		v.dir = path
 		v.walk()
+		if slices.Contains(v.files, JournalName) {
+			v.report.find(KindList, JournalName, "marks a release that is unfinished")
+		}
 		v.readList()
 		v.compareNames()
 		v.openModels(v.modelFiles())

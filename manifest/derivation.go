@@ -1,0 +1,99 @@
+package manifest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"ggufreap/gguf"
+)
+
+// A Derivation says which parts of a pinned source the tensors of a release are made of.
+type Derivation struct {
+	source map[string]*Tensor
+	// Keep returns the source's slabs that a tensor consists of, in their new order; nil
+	// for a tensor that is the source's whole.
+	Keep func(tensor string) []int
+	// Rewritten reports whether a tensor's bytes are not the source's; nil for none.
+	Rewritten func(tensor string) bool
+	// File names the source's file that holds a tensor, for messages.
+	File func(tensor string) string
+}
+
+// NewDerivation returns a Derivation from a pinned source. Its fields are for the caller
+// to set.
+func NewDerivation(source *Pin) *Derivation { return &Derivation{source: byName(source)} }
+
+// Check compares the digests of a tensor that was read from the source with those that
+// the source's pin has of the parts that were read. The error is the first difference.
+func (d *Derivation) Check(t *Tensor) error {
+	if d.Rewritten != nil && d.Rewritten(t.Name) {
+		return nil
+	}
+	s := d.source[t.Name]
+	if s == nil {
+		return d.differs(t.Name, NoExpert, "is no tensor of the source's pin")
+	}
+	keep := d.Keep(t.Name)
+	switch {
+	case keep == nil && t.BLAKE3 != s.BLAKE3:
+		return d.differs(t.Name, NoExpert, "blake3 is %s, the source's pin says %s", t.BLAKE3, s.BLAKE3)
+	case keep == nil:
+		return nil
+	case t.slabCount() != len(keep):
+		return d.differs(t.Name, NoExpert, "has %d experts, want %d", t.slabCount(), len(keep))
+	case s.Slabs == nil:
+		return d.differs(t.Name, NoExpert, "the source's pin does not tell its experts apart")
+	}
+	for i, id := range keep {
+		if id >= s.Slabs.Count {
+			return d.differs(t.Name, id, "the source's pin has %d experts", s.Slabs.Count)
+		}
+		if got, want := t.Slabs.At(i), s.Slabs.At(id); !bytes.Equal(got, want) {
+			return d.differs(t.Name, id, "%s, the source's pin says %x", slabText(t, got), want)
+		}
+	}
+	return nil
+}
+
+// CheckAll compares every tensor of a release's pin.
+func (d *Derivation) CheckAll(release *Pin) error {
+	for i := range release.Tensors {
+		if err := d.Check(&release.Tensors[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Derivation) differs(tensor string, expert int, format string, args ...any) error {
+	place := fmt.Sprintf("%s: tensor %q", d.File(tensor), tensor)
+	if expert != NoExpert {
+		place += fmt.Sprintf(": expert %d", expert)
+	}
+	return fmt.Errorf("%s: %s", place, fmt.Sprintf(format, args...))
+}
+
+// CheckStructure returns an error when a model is, by its headers alone, not the artifact
+// that p is the pin of: another tensor, type or shape. Files and metadata may differ.
+func (p *Pin) CheckStructure(m *gguf.Model) error {
+	var o BuildOptions
+	o.follow(m, p)
+	got, err := headerPin(context.Background(), m, o)
+	if err != nil {
+		return err
+	}
+	for _, c := range CompareTensors(p, got) {
+		switch c.Change {
+		case Added:
+			return fmt.Errorf("tensor %q is not in the pin of %q", c.Name, p.Artifact.Name)
+		case Removed:
+			return fmt.Errorf("tensor %q of the pin of %q is not there", c.Name, p.Artifact.Name)
+		case Retyped:
+			return fmt.Errorf("tensor %q has type %s, the pin of %q says %s", c.Name, c.B.Type, p.Artifact.Name, c.A.Type)
+		case Reshaped:
+			return fmt.Errorf("tensor %q has shape %v, the pin of %q says %v", c.Name, c.B.Shape, p.Artifact.Name, c.A.Shape)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package manifest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+
+	"ggufreap/gguf"
+)
+
+// A Recorder pins a model while a release is written from it, so that each byte of the
+// source is read once for both. It stands between the source's files and whoever reads
+// them, and takes the digests of what passes by in the order of each file. What a reader
+// leaves out, the Recorder reads itself.
+//
+// A SHA-256 takes its bytes in order. So this is one pass only as long as readers ask in
+// the order of each file, as one worker does that writes tensors in the source's order
+// with experts in ascending order. Bytes that are asked for again, or late, are read
+// again; their digests are those of the first time.
+type Recorder struct {
+	model  *gguf.Model
+	pin    *Pin
+	tracks []*track // one for each file
+	bySrc  map[io.ReaderAt]*track
+	count  *meter
+	o      BuildOptions
+}
+
+// NewRecorder returns a Recorder of a sound model. Reading stops when ctx is done.
+func NewRecorder(ctx context.Context, m *gguf.Model, o BuildOptions) (*Recorder, error) {
+	if err := m.Err(); err != nil {
+		return nil, err
+	}
+	pin, err := pinOfModel(m, o)
+	if err != nil {
+		return nil, err
+	}
+	r := &Recorder{model: m, pin: pin, bySrc: map[io.ReaderAt]*track{}, count: newMeter(m.FileBytes(), o.Progress), o: o}
+	rest := pin.Tensors
+	for _, f := range m.Files {
+		var own []Tensor
+		own, rest = rest[:len(f.Tensors)], rest[len(f.Tensors):]
+		t := newTrack(ctx, f, own, r.count)
+		r.tracks = append(r.tracks, t)
+		for _, tensor := range f.Tensors {
+			for _, e := range tensor.View().Extents {
+				t.source = e.Source
+				r.bySrc[e.Source] = t
+			}
+		}
+	}
+	return r, nil
+}
+
+// Views returns the same views, read through the Recorder.
+func (r *Recorder) Views(views []gguf.View) []gguf.View {
+	recorded := make([]gguf.View, len(views))
+	for i, v := range views {
+		recorded[i] = v
+		recorded[i].Extents = make([]gguf.Extent, len(v.Extents))
+		for n, e := range v.Extents {
+			if t := r.bySrc[e.Source]; t != nil {
+				e.Source = t
+			}
+			recorded[i].Extents[n] = e
+		}
+	}
+	return recorded
+}
+
+// Finish reads what nobody asked for and returns the pin. It is called once, when all
+// readers have ended.
+func (r *Recorder) Finish(ctx context.Context) (*Pin, error) {
+	err := forEach(ctx, len(r.tracks), r.o.Workers, func(ctx context.Context, i int, buf []byte) error {
+		var err error
+		r.pin.Files[i].SHA256, err = r.tracks[i].finish(ctx, buf)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.model.Unchanged(); err != nil {
+		return nil, err
+	}
+	return r.pin, r.pin.seal(r.model.Metadata())
+}
+
+// A track is how far one file has passed by.
+type track struct {
+	ctx    context.Context
+	file   *gguf.File
+	source io.ReaderAt // of the file's tensors
+
+	mu       sync.Mutex
+	cursor   int64 // bytes before it have passed
+	buf      []byte
+	whole    *fileHasher
+	count    *meter
+	listener *tensorListener
+	spans    *spanCursor
+	err      error // the first of hashing; it sticks
+}
+
+func newTrack(ctx context.Context, f *gguf.File, tensors []Tensor, count *meter) *track {
+	t := &track{ctx: ctx, file: f, source: f, whole: newFileHasher(), count: count, listener: newTensorListener(nil)}
+	var spans []span
+	for i, tensor := range f.Tensors {
+		spans = append(spans, span{tensor.DataOffset(), tensors[i].Size, func() io.Writer { return t.listener.begin(&tensors[i]) }})
+	}
+	t.spans = newSpanCursor(spans)
+	return t
+}
+
+// ReadAt reads bytes of the file, as [io.ReaderAt], and takes note of those that have
+// not passed yet. Those before them are read first.
+func (t *track) ReadAt(p []byte, off int64) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if off > t.cursor {
+		if t.buf == nil {
+			t.buf = make([]byte, bufferSize)
+		}
+		if err := t.advance(t.ctx, off, t.buf); err != nil {
+			return 0, fmt.Errorf("%s: %w", t.file.Name, err)
+		}
+	}
+	n, err := t.source.ReadAt(p, off)
+	if end := off + int64(n); end > t.cursor {
+		if err := t.pass(p[t.cursor-off:n], t.cursor); err != nil {
+			return 0, err
+		}
+	}
+	return n, err
+}
+
+// advance reads up to offset to.
+func (t *track) advance(ctx context.Context, to int64, buf []byte) error {
+	return readRange(ctx, t.source, t.cursor, to, buf, t.pass)
+}
+
+// pass hashes the part of the file that begins at the cursor.
+func (t *track) pass(part []byte, offset int64) error {
+	if t.err == nil {
+		t.whole.Write(part)
+		t.count.Write(part)
+		t.err = t.spans.write(part, offset)
+	}
+	t.cursor = offset + int64(len(part))
+	return t.err
+}
+
+// finish reads the rest of the file and returns its sum.
+func (t *track) finish(ctx context.Context, buf []byte) (Sum, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	err := t.advance(ctx, t.file.Size, buf)
+	if err == nil {
+		err = t.spans.end(t.file.Size)
+	}
+	if err == nil {
+		err = t.listener.end()
+	}
+	if err != nil {
+		return Sum{}, fmt.Errorf("%s: %w", t.file.Name, err)
+	}
+	return t.whole.Sum(), nil
+}

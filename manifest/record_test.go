@@ -1,0 +1,213 @@
+package manifest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"ggufreap/gguf"
+)
+
+// countingReader counts how often each byte is read.
+type countingReader struct {
+	data []byte
+	mu   sync.Mutex
+	read []int
+}
+
+func (c *countingReader) ReadAt(p []byte, off int64) (int, error) {
+	n, err := bytes.NewReader(c.data).ReadAt(p, off)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range n {
+		c.read[off+int64(i)]++
+	}
+	return n, err
+}
+
+// countedModel writes contents as shards and opens them on countingReaders, whose counts
+// begin at zero then.
+func countedModel(t *testing.T, c gguf.Contents, s gguf.Split) (*gguf.Model, []*countingReader) {
+	t.Helper()
+	var files []*gguf.File
+	var readers []*countingReader
+	for _, path := range writeModel(t, t.TempDir(), "m", c, s) {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &countingReader{data: data, read: make([]int, len(data))}
+		f, err := gguf.NewFile(filepath.Base(path), r, int64(len(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		readers, files = append(readers, r), append(files, f)
+	}
+	m, err := gguf.NewModel("m", files...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range readers {
+		clear(r.read)
+	}
+	return m, readers
+}
+
+// keptViews are the views of a model that keeps experts of some tensors.
+func keptViews(m *gguf.Model, keep map[string][]int) []gguf.View {
+	var views []gguf.View
+	for _, t := range m.Tensors() {
+		v := t.View()
+		if list := keep[t.Name]; list != nil {
+			whole := v.Extents[0]
+			slab := whole.Length / int64(t.Shape[len(t.Shape)-1])
+			v.Shape = slices.Concat(v.Shape[:len(v.Shape)-1], []uint64{uint64(len(list))})
+			v.Extents = nil
+			for _, id := range list {
+				v.Append(gguf.Extent{Source: whole.Source, Offset: whole.Offset + int64(id)*slab, Length: slab})
+			}
+		}
+		views = append(views, v)
+	}
+	return views
+}
+
+func TestRecorder(t *testing.T) {
+	want := mustPin(t, newModel(t, moeContents(), gguf.Split{Shards: 3}), BuildOptions{Slabs: moeSlabs(moeExperts)})
+	for name, test := range map[string]struct {
+		keep    []int
+		shards  int
+		workers int
+		once    bool
+	}{
+		"ascending":                {[]int{0, 2, 3, 7}, 5, 1, true},
+		"all":                      {[]int{0, 1, 2, 3, 4, 5, 6, 7, 8}, 5, 1, true},
+		"the last":                 {[]int{8}, 1, 1, true},
+		"out of order":             {[]int{8, 1, 5, 4}, 5, 1, false},
+		"several workers":          {[]int{0, 2, 3, 7}, 5, 4, false},
+		"several workers, one out": {[]int{8, 1, 5, 4}, 7, 8, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, readers := countedModel(t, moeContents(), gguf.Split{Shards: 3})
+			var last int64
+			recorder, err := NewRecorder(t.Context(), m, BuildOptions{Slabs: moeSlabs(moeExperts), Workers: test.workers, Progress: func(done, total int64) { last = total - done }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			keep := map[string][]int{}
+			for _, tensor := range m.Tensors() {
+				if moeSlabs(1)(tensor.Name) > 0 {
+					keep[tensor.Name] = test.keep
+				}
+			}
+			views := keptViews(m, keep)
+			written := writeViews(t, m, recorder.Views(views), test.shards, test.workers)
+			pin, err := recorder.Finish(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if last != 0 {
+				t.Errorf("progress ends %d bytes short", last)
+			}
+			if !reflect.DeepEqual(pin, want) {
+				t.Errorf("got %+v, want %+v", pin, want)
+			}
+			for i, r := range readers {
+				for at, n := range r.read {
+					if n == 0 || test.once && n > 1 {
+						t.Fatalf("byte %d of file %d was read %d times", at, i, n)
+					}
+				}
+			}
+			if direct := writeViews(t, m, views, test.shards, 1); !reflect.DeepEqual(written, direct) {
+				t.Error("what was written through the recorder differs from what was written directly")
+			}
+			d := NewDerivation(pin)
+			d.Keep = func(tensor string) []int { return keep[tensor] }
+			d.File = func(string) string { return "F" }
+			if err := d.CheckAll(written); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// writeViews writes views as a release of so many shards and returns its pin.
+func writeViews(t *testing.T, m *gguf.Model, views []gguf.View, shards, workers int) *Pin {
+	t.Helper()
+	layout, err := gguf.NewLayout(gguf.Contents{Version: 3, Metadata: m.Metadata(), Views: views}, gguf.Split{Shards: shards})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := int(views[3].Shape[len(views[3].Shape)-1])
+	s := newTestStage(t, filepath.Join(t.TempDir(), "r"), Release{Stem: "r", Layout: layout, Slabs: moeSlabs(n)}, StageOptions{Workers: workers})
+	pin, err := s.WriteShards(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pin
+}
+
+// TestRecorderWithoutReaders reads everything itself.
+func TestRecorderWithoutReaders(t *testing.T) {
+	m := newModel(t, testContents(1), gguf.Split{Shards: 2})
+	recorder, err := NewRecorder(t.Context(), m, BuildOptions{Slabs: testSlabs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pin, err := recorder.Finish(t.Context())
+	if err != nil || !reflect.DeepEqual(pin, mustPin(t, m, BuildOptions{Slabs: testSlabs})) {
+		t.Errorf("got %+v, %v", pin, err)
+	}
+}
+
+func TestRecorderNamesThePlaceOfAReadError(t *testing.T) {
+	data, err := os.ReadFile(writeModel(t, t.TempDir(), "m", moeContents(), gguf.Split{})[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := &brokenAt{bytes.NewReader(data), int64(len(data)), errInjected}
+	f, err := gguf.NewFile("disk/m.gguf", broken, int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := gguf.NewModel("m", f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken.offset = f.DataOffset + 100
+	recorder, err := NewRecorder(t.Context(), m, BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := recorder.Views(keptViews(m, nil))[len(m.Tensors())-1].Extents[0]
+	_, err = last.Source.ReadAt(make([]byte, 10), last.Offset)
+	if !errors.Is(err, errInjected) || !strings.HasPrefix(err.Error(), "disk/m.gguf: reading at byte ") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := recorder.Finish(t.Context()); !errors.Is(err, errInjected) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRecorderCanBeCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	m := newModel(t, testContents(1), gguf.Split{})
+	recorder, err := NewRecorder(ctx, m, BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	e := recorder.Views(keptViews(m, nil))[7].Extents[0]
+	if _, err := io.ReadFull(io.NewSectionReader(e.Source, e.Offset, e.Length), make([]byte, 10)); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
