@@ -6,6 +6,7 @@ build:
 # All tests. The engine tests run models in llama.cpp, which "engine" installs once.
 test: engine
 	go test ./...
+	cd testdata/peer && go test ./...
 
 lint:
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
@@ -19,9 +20,11 @@ fmt:
 engine:
 	@sh .ci/engine
 
-# Go benchmarks of the hot paths.
+# Go benchmarks of the hot paths, then the time to read large headers beside that of
+# another reader.
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
+	cd testdata/peer && go run ./compare
 
 # Each fuzz target for FUZZTIME.
 FUZZTIME ?= 1m
@@ -29,7 +32,7 @@ fuzz:
 	@for pkg in $$(go list ./...); do \
 		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
 			echo "$$pkg $$target"; \
-			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s $$pkg || exit 1; \
 		done; \
 	done
 

@@ -28,8 +28,12 @@ func tensorsFile() []byte {
 }
 
 func BenchmarkOpen(b *testing.B) {
-	for name, file := range map[string][]byte{"vocabulary": vocabularyFile(), "tensors": tensorsFile()} {
-		b.Run(name, func(b *testing.B) {
+	for _, bench := range []struct {
+		name string
+		file []byte
+	}{{"vocabulary", vocabularyFile()}, {"tensors", tensorsFile()}} {
+		b.Run(bench.name, func(b *testing.B) {
+			file := bench.file
 			b.SetBytes(int64(len(file)))
 			b.ReportAllocs()
 			for b.Loop() {
