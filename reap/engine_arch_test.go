@@ -109,6 +109,9 @@ func (c archCase) judge(t *testing.T) string {
 	if err := faults.Err(); err != nil {
 		t.Fatal(err)
 	}
+	if got := experts.Gating == reap.Softmax; got != c.softmax && !c.unread {
+		t.Errorf("gating is said to be %s", experts.Gating)
+	}
 	want := sourceLogits(t, spec, archInput)
 	if !finite(want) {
 		t.Fatal("the source's logits are not all numbers")
@@ -208,11 +211,12 @@ func (j judgement) shuffled(t *testing.T) string {
 // roundingBound is how far logits of a few units may move when sums are rounded otherwise.
 const roundingBound = 1e-4
 
-// sensitivity rotates each kind of routed tensor in the last layer that has it.
+// sensitivity rotates each kind of routed tensor in the last layer that has it. Block types
+// change the projections alone.
 func (j judgement) sensitivity(t *testing.T, path string) {
 	last := map[reap.Role]*reap.RoutedTensor{}
 	for layer, tensor := range j.experts.Tensors() {
-		if !layer.Draft {
+		if !layer.Draft && (j.options.Projections == gguf.F32 || tensor.Type == j.options.Projections) {
 			last[tensor.Role] = tensor
 		}
 	}

@@ -202,3 +202,18 @@ func TestUsedByLayer(t *testing.T) {
 	_, faults = FindExperts(r.model(t))
 	wantFaults(t, faults, `key "test.expert_used_count": str[], want one small number`)
 }
+
+// There is no limit of our own: any count from the used ones up can be kept.
+func TestAnyCountCanBeKept(t *testing.T) {
+	e := &Experts{Count: 896, Used: 16, Groups: 1, GroupsUsed: 1}
+	for keep := 16; keep <= 896; keep++ {
+		if err := e.CheckKeep(keep); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, keep := range []int{-1, 0, 15, 897} {
+		if e.CheckKeep(keep) == nil {
+			t.Errorf("%d of 896 with 16 used is accepted", keep)
+		}
+	}
+}

@@ -16,7 +16,7 @@ type ArchitectureOptions struct {
 	Seed    uint64 // 1
 	Experts int    // 16
 	Hidden  int    // 256, or 128 where attention is latent
-	Width   int    // 64: the inner width of an expert
+	Width   int    // 32: the inner width of an expert
 	// Projections is the type of the routed projections, F32 unless set. Their rows, which
 	// are Hidden and Width long (2*Width in kimi-k3), must be whole blocks of it.
 	Projections gguf.Type
@@ -60,7 +60,7 @@ func Architecture(name string, o ArchitectureOptions) (Spec, error) {
 	b := builder{
 		facts: f,
 		o:     o,
-		sizes: sizes{hidden: orElse(o.Hidden, hidden), width: orElse(o.Width, 64), experts: orElse(o.Experts, 16)},
+		sizes: sizes{hidden: orElse(o.Hidden, hidden), width: orElse(o.Width, 32), experts: orElse(o.Experts, 16)},
 		spec:  Spec{Name: name, Seed: orElse(o.Seed, 1), Metadata: gguf.NewMetadata()},
 	}
 	if err := b.build(all[commonFacts]); err != nil {
