@@ -31,9 +31,6 @@ const chooseHelp = `      --preset NAME      reap568: keep 568 of 896 experts, i
                          A baseline for comparisons: seeded-random
       --seed N           seed of seeded-random (0)
       --always-keep FILE experts to keep whatever their score, in lists
-      --draft-layers RULE
-                         rank draft layers that FILE does not score by
-                         router-mass or router-norm, or as-last-layer
       --allow-flat       accept layers in which all experts score the same
 `
 
@@ -47,7 +44,6 @@ func chooseFlags() []cli.Flag {
 		&cli.StringFlag{Name: "criterion"},
 		&cli.Uint64Flag{Name: "seed"},
 		&cli.StringFlag{Name: "always-keep"},
-		&cli.StringFlag{Name: "draft-layers"},
 		&cli.BoolFlag{Name: "allow-flat"},
 	}
 }
@@ -116,6 +112,9 @@ func (con *console) choose(c *cli.Context, s *source) (*choice, error) {
 	}
 	ch := &choice{}
 	rules := reap.Rules{}
+	if rules.DroppedIDs, err = droppedRule(c); err != nil {
+		return nil, err
+	}
 	if ch.scores, ch.measured, err = con.readScores(c, s, criterion, &rules); err != nil {
 		return nil, err
 	}
@@ -212,8 +211,9 @@ func keepCount(c *cli.Context, s *source, criterion reap.Criterion) (int, error)
 	return fitKeep(c, s, criterion)
 }
 
-// loadPlan reads a plan file, ours or another tool's, and holds it against the model.
-func loadPlan(path string, s *source) (*reap.Plan, error) {
+// loadPlan reads a plan file, ours or another tool's, amends it, and holds it against the
+// model.
+func loadPlan(path string, s *source, amend func(*reap.Plan) error) (*reap.Plan, error) {
 	data, err := readDocument(path)
 	if err != nil {
 		return nil, err
@@ -221,6 +221,9 @@ func loadPlan(path string, s *source) (*reap.Plan, error) {
 	plan, err := reap.ReadPlan(data, s.experts)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", safe(path), err)
+	}
+	if err := amend(plan); err != nil {
+		return nil, err
 	}
 	if plan.Source.StructureDigest == "" {
 		plan.Criterion.Inputs = append(plan.Criterion.Inputs, reap.NewInput(path, data))

@@ -85,7 +85,7 @@ func (x *explanation) place(c *cli.Context, s *source, ch *choice) error {
 // readOther reads the plan to compare with: a plan file, or a score file from which as many
 // experts are chosen by the same criterion, or by the first that it allows.
 func (con *console) readOther(c *cli.Context, s *source, ch *choice, path string) (*reap.Plan, error) {
-	plan, planErr := loadPlan(path, s)
+	plan, planErr := loadPlan(path, s, func(*reap.Plan) error { return nil })
 	if planErr == nil {
 		return plan, nil
 	}

@@ -23,7 +23,7 @@ from high to low, equal scores by the lower expert number, so the same model and
 flags give the same plan everywhere.
 
 Flags:
-` + chooseHelp + `      --shards N         count --fit and --explain in N files (as many as the
+` + chooseHelp + rulesHelp + `      --shards N         count --fit and --explain in N files (as many as the
                          source has, or the preset says)
       --pin FILE         the source's pin: the plan then names its weights too
       --explain          show each layer: score kept, score at the cut, ties,
@@ -52,7 +52,7 @@ func planCommand(con *console) *cli.Command {
 	return &cli.Command{
 		Name:               "plan",
 		CustomHelpTemplate: planHelp,
-		Flags: append(append(chooseFlags(), con.progressFlags()...),
+		Flags: append(slices.Concat(chooseFlags(), ruleFlags(), con.progressFlags()),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}},
 			&cli.BoolFlag{Name: "force"},
 			&cli.BoolFlag{Name: "json"},
@@ -84,7 +84,7 @@ func planAction(con *console, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	contents, err := derive(c.Context, s, ch.plan, reap.Provenance{})
+	contents, err := derive(c, s, ch.plan, reap.Provenance{})
 	if err != nil {
 		return err
 	}
@@ -150,6 +150,11 @@ func (con *console) describePlan(s *source, plan *reap.Plan, contents gguf.Conte
 	con.field("tensor data", "%s", sizeText(after))
 	con.field("was", "%s", sizeText(before))
 	con.field("saves", "%s, %.1f %%", sizeText(before-after), 100*float64(before-after)/float64(max(before, 1)))
+	label := "advice"
+	for _, line := range reap.KeepAdvice(plan.KeepCount) {
+		con.field(label, "%s", line)
+		label = ""
+	}
 }
 
 // describeMeasurements prints what measured scores come from and what else they allow.

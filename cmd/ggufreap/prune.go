@@ -1,8 +1,8 @@
 package main
 
 import (
-	"context"
 	"fmt"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -24,7 +24,7 @@ only read.
 
 What to keep:
       --plan FILE        a plan, ours or a keep or drop list of another tool
-` + chooseHelp + `
+` + chooseHelp + rulesHelp + `
 How to cut (as many shards as the source has, unless the preset says otherwise):
 ` + splitHelp + `
 Output:
@@ -49,7 +49,7 @@ Examples:
 `
 
 func pruneCommand(con *console) *cli.Command {
-	flags := append(chooseFlags(), splitFlags()...)
+	flags := slices.Concat(chooseFlags(), ruleFlags(), splitFlags())
 	return &cli.Command{
 		Name:               "prune",
 		CustomHelpTemplate: pruneHelp,
@@ -116,7 +116,7 @@ func (con *console) newDerivative(c *cli.Context, s *source) (*derivative, error
 	if c.Bool("no-provenance-keys") {
 		provenance = reap.Provenance{}
 	}
-	contents, err := derive(c.Context, s, plan, provenance)
+	contents, err := derive(c, s, plan, provenance)
 	if err != nil {
 		return nil, err
 	}
@@ -140,16 +140,16 @@ func (con *console) planFor(c *cli.Context, s *source) (*reap.Plan, error) {
 	case choosing(c):
 		return nil, usagef("--plan and the choosing flags contradict each other, give one or the other")
 	}
-	return loadPlan(path, s)
+	return loadPlan(path, s, func(plan *reap.Plan) error { return applyRules(c, plan, s.experts) })
 }
 
 // derive returns the contents of the model that a plan makes of a source.
-func derive(ctx context.Context, s *source, plan *reap.Plan, provenance reap.Provenance) (gguf.Contents, error) {
-	views, err := reap.Views(ctx, s.Model, s.experts, plan)
+func derive(c *cli.Context, s *source, plan *reap.Plan, provenance reap.Provenance) (gguf.Contents, error) {
+	views, err := reap.Views(c.Context, s.Model, s.experts, plan)
 	if err != nil {
 		return gguf.Contents{}, err
 	}
-	md, err := reap.Metadata(s.Model, s.experts, plan, provenance)
+	md, err := reap.Metadata(s.Model, s.experts, plan, provenance, c.StringSlice("copy-key")...)
 	if err != nil {
 		return gguf.Contents{}, err
 	}
