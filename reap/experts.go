@@ -65,7 +65,7 @@ func ReadExperts(m *gguf.Model) (*Experts, error) {
 // odd, and the faults that keep it from being pruned. It returns nil for a model that
 // has no tensor of a routed expert.
 func FindExperts(m *gguf.Model) (*Experts, Faults) {
-	f := &finder{md: m.Metadata(), layers: map[int]*Layer{}, present: map[int]bool{}}
+	f := &finder{md: m.Metadata(), layers: map[int]*Layer{}, present: map[int]bool{}, kinds: map[string]namePlace{}}
 	f.readMetadata()
 	for _, t := range m.Tensors() {
 		f.place(t)
@@ -138,6 +138,7 @@ type finder struct {
 	experts Experts
 	layers  map[int]*Layer
 	present map[int]bool // blocks that have any tensor
+	kinds   map[string]namePlace
 	// others are the tensors of each block that no rule places.
 	others map[int][]*gguf.Tensor
 	// legacy holds the blocks with one tensor for each expert.
@@ -224,31 +225,42 @@ func (f *finder) place(t *gguf.Tensor) {
 		return
 	}
 	f.present[block] = true
-	if adapter := adapterOf(name); adapter != nil {
-		if _, routed := roleOf(adapter[1]); routed {
-			f.faults.add(tensorPlace(t), "an adapter of a routed tensor is not pruned: merge it or remove it first")
-		}
-		return
-	}
-	switch role, routed := roleOf(name); {
-	case routed:
+	switch place := f.kind(name); place.kind {
+	case kindAdapter:
+		f.faults.add(tensorPlace(t), "an adapter of a routed tensor is not pruned: merge it or remove it first")
+	case kindRouted:
 		l := f.layer(block)
-		if other := l.Tensor(role); other != nil {
+		if other := l.Tensor(place.role); other != nil {
 			f.faults.add(tensorPlace(t), "same role as tensor %q", other.Name)
 		}
-		l.Tensors = append(l.Tensors, &RoutedTensor{Tensor: t, Role: role})
-	case legacyName.MatchString(name):
+		l.Tensors = append(l.Tensors, &RoutedTensor{Tensor: t, Role: place.role})
+	case kindLegacy:
 		if f.legacy == nil {
 			f.legacy = map[int]bool{}
 		}
 		f.legacy[block] = true
-	case !bystander(name):
+	case kindUnplaced:
 		if f.others == nil {
 			f.others = map[int][]*gguf.Tensor{}
 		}
 		f.others[block] = append(f.others[block], t)
 	}
 }
+
+// kind is kindOf with a memory: the layers of a model share a few names.
+func (f *finder) kind(name string) namePlace {
+	place, known := f.kinds[name]
+	if !known {
+		place = kindOf(name)
+		if len(f.kinds) < maxKinds {
+			f.kinds[name] = place
+		}
+	}
+	return place
+}
+
+// maxKinds is far more than the names that the layers of a model share.
+const maxKinds = 1024
 
 func (f *finder) layer(block int) *Layer {
 	l := f.layers[block]
@@ -282,8 +294,11 @@ func splitBlock(name string) (block int, rest string, ok bool) {
 
 // parseID reads a number in plain decimal: no sign, no leading zero, no spaces.
 func parseID(s string) (int, bool) {
+	if len(s) > 1 && s[0] == '0' {
+		return 0, false
+	}
 	n, err := strconv.ParseUint(s, 10, 31)
-	return int(n), err == nil && strconv.FormatUint(n, 10) == s
+	return int(n), err == nil
 }
 
 func tensorPlace(t *gguf.Tensor) string { return fmt.Sprintf("tensor %q", t.Name) }

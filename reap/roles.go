@@ -93,16 +93,46 @@ func bystander(name string) bool {
 	})
 }
 
+// A nameKind is what the name of a block's tensor says, after "blk.N.".
+type nameKind int
+
+const (
+	kindUnplaced  nameKind = iota // no rule knows it
+	kindUntouched                 // holds nothing for each expert
+	kindRouted                    // has a [Role]
+	kindLegacy                    // one expert's projection: a tensor for each
+	kindAdapter                   // an embedded adapter of a routed tensor
+)
+
+// A namePlace is the kind of a name, and the role that it has or, for an adapter, that
+// of the tensor it changes.
+type namePlace struct {
+	kind nameKind
+	role Role
+}
+
+// kindOf sorts a name after "blk.N." by the tables above.
+func kindOf(name string) namePlace {
+	if adapter := adapterName.FindStringSubmatch(name); adapter != nil {
+		if role, ok := roleOf(adapter[1]); ok {
+			return namePlace{kindAdapter, role}
+		}
+		return namePlace{kind: kindUntouched}
+	}
+	role, ok := roleOf(name)
+	switch {
+	case ok:
+		return namePlace{kindRouted, role}
+	case legacyName.MatchString(name):
+		return namePlace{kind: kindLegacy}
+	case bystander(name):
+		return namePlace{kind: kindUntouched}
+	}
+	return namePlace{kind: kindUnplaced}
+}
+
 // legacyName matches the layout with one tensor for each expert and projection.
 var legacyName = regexp.MustCompile(`^ffn_(gate|up|down)\.[0-9]+\.(weight|bias|scale)$`)
-
-// adapterOf matches adapterName; most names are told by a cheaper look.
-func adapterOf(name string) []string {
-	if !strings.Contains(name, ".lora_") {
-		return nil
-	}
-	return adapterName.FindStringSubmatch(name)
-}
 
 // adapterName splits an embedded adapter's name from that of the tensor it changes.
 var adapterName = regexp.MustCompile(`^(.+)\.lora_[ab](\.weight)?$`)
