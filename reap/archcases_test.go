@@ -14,7 +14,7 @@ type archCase struct {
 	arch    string
 	variant string // what sets the case apart from others of the architecture
 	options gguftest.ArchitectureOptions
-	make    func() gguftest.Spec // in place of arch and options
+	make    func(*testing.T) gguftest.Spec // in place of arch and options
 
 	// mask is the tensor by which the source is kept from choosing dropped experts; with
 	// maskAdded the source has none and is given one.
@@ -40,7 +40,7 @@ func (c archCase) name() string {
 func (c archCase) spec(t *testing.T) gguftest.Spec {
 	t.Helper()
 	if c.make != nil {
-		return c.make()
+		return c.make(t)
 	}
 	spec, err := gguftest.Architecture(c.arch, c.options)
 	if err != nil {
@@ -76,6 +76,17 @@ func (c archCase) readsScales() archCase {
 		c.routing = &r
 	}
 	return c
+}
+
+// edited makes a model of an architecture with other values of some keys.
+func edited(arch string, o gguftest.ArchitectureOptions, keys map[string]gguf.Value) func(*testing.T) gguftest.Spec {
+	return func(t *testing.T) gguftest.Spec {
+		spec := archCase{arch: arch, options: o}.spec(t)
+		for suffix, v := range keys {
+			spec.Metadata.Set(spec.Metadata.ArchKey(suffix), v)
+		}
+		return spec
+	}
 }
 
 // archCases are all rows: each architecture of [gguftest.Architectures] once, then variants.
@@ -143,6 +154,19 @@ func archCases() []archCase {
 		computedAgain("smallthinker", &routing{sigmoid: true, renormalise: true, activation: relu, result: "ffn_out"}),
 		selectionBias("step35"),
 
+		{
+			arch: "deepseek2", variant: "softmax, as V2", routing: softmaxAll, softmax: true,
+			make: edited("deepseek2", gguftest.ArchitectureOptions{Unbiased: true, Separate: true}, map[string]gguf.Value{
+				"expert_gating_func": gguf.Uint32Value(1),
+			}),
+		},
+		{
+			arch: "deepseek2", variant: "as Kimi-K2", mask: reap.SelectionBias,
+			make: edited("deepseek2", gguftest.ArchitectureOptions{Separate: true, Groups: 1, GroupsUsed: 1}, map[string]gguf.Value{
+				"expert_weights_norm":  gguf.BoolValue(true),
+				"expert_weights_scale": gguf.Float32Value(2.827),
+			}),
+		},
 		deepseek2.with("four groups", gguftest.ArchitectureOptions{Groups: 4, GroupsUsed: 2}),
 		unbiased,
 		deepseek2.with("separate gate and up", separate),
@@ -155,17 +179,15 @@ func archCases() []archCase {
 		qwen35moe.with("draft layer", draft),
 		{
 			arch: "kimi-k3", variant: "as many heads as experts", mask: reap.SelectionBias,
-			make: func() gguftest.Spec {
+			make: func(*testing.T) gguftest.Spec {
 				return gguftest.K3(gguftest.K3Options{Experts: 16, Used: 4, Heads: 16})
 			},
 		},
 		{
 			arch: "glm4moe", variant: "used experts by layer", mask: reap.SelectionBias,
-			make: func() gguftest.Spec {
-				spec, _ := gguftest.Architecture("glm4moe", gguftest.ArchitectureOptions{})
-				spec.Metadata.Set("glm4moe.expert_used_count", gguf.Uint32sValue(4, 4, 2))
-				return spec
-			},
+			make: edited("glm4moe", gguftest.ArchitectureOptions{}, map[string]gguf.Value{
+				"expert_used_count": gguf.Uint32sValue(4, 4, 2),
+			}),
 		},
 		{
 			arch: "llama4", variant: "128 experts", refused: "llama4 with 128 experts",

@@ -120,7 +120,8 @@ func (c archCase) judge(t *testing.T) string {
 	j.identity(t)
 	shuffled := j.shuffled(t)
 	j.sensitivity(t, shuffled)
-	return j.pruned(t)
+	j.pruned(t)
+	return fmt.Sprintf("order: %s; pruned: %s", c.order(), c.method())
 }
 
 // A judgement is a case under way.
@@ -252,8 +253,8 @@ func (c archCase) reads(role reap.Role) bool {
 	return true
 }
 
-// pruned judges a plan that drops experts, and says how.
-func (j judgement) pruned(t *testing.T) string {
+// pruned judges a plan that drops experts.
+func (j judgement) pruned(t *testing.T) {
 	plan := j.plan(archKeep, 2)
 	j.checkRule(t, plan)
 	r := pruneModel(t, j.model, plan)
@@ -271,7 +272,6 @@ func (j judgement) pruned(t *testing.T) string {
 	case j.routing != nil:
 		j.checkRouting(t, path, plan)
 	}
-	return j.method()
 }
 
 // checkRule wants a plan that names no rule for dropped ids refused where tables name them.

@@ -217,3 +217,25 @@ func TestAnyCountCanBeKept(t *testing.T) {
 		}
 	}
 }
+
+// A type that nobody knows, whose rows are a header of 4 bytes and 9 bytes of blocks: an
+// expert is its rows.
+func TestRowsWithHeaders(t *testing.T) {
+	var data []byte
+	for row := range byte(24) { // 3 for each expert
+		data = append(data, 0xaa, 0xbb, 0xcc, row, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+	}
+	r := moe(1)
+	d := r.find("blk.1.ffn_down_exps.weight")
+	d.typ, d.shape, d.data = 1000, []uint64{32, 3, 8}, data
+	m := r.model(t)
+	e := mustExperts(t, m)
+	out := pruned(t, m, e, planFor(e, 7, 0, 4), 1)
+	var want []byte
+	for _, expert := range []int{7, 0, 4} {
+		want = append(want, data[39*expert:39*(expert+1)]...)
+	}
+	if got := tensorBytes(t, out, d.name); !bytes.HasPrefix(got, want) {
+		t.Errorf("% x, want % x", got, want)
+	}
+}

@@ -17,14 +17,14 @@ type Node struct{ tensor *tensor }
 
 // tensor is the beginning of ggml_tensor (ggml.h).
 type tensor struct {
-	typ      int32
-	buffer   uintptr
-	ne       [4]int64
-	nb       [4]uint64
-	op       int32
-	opParams [16]int32
-	flags    int32
-	src      [10]*tensor
+	typ int32
+	_   uintptr // buffer
+	ne  [4]int64
+	_   [4]uint64 // nb
+	_   int32     // op
+	_   [16]int32 // op_params
+	_   int32     // flags
+	src [10]*tensor
 }
 
 // Types of ggml that a node's numbers can be read of.
