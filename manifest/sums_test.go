@@ -240,3 +240,25 @@ func FuzzReadSums(f *testing.F) {
 		}
 	})
 }
+
+func TestOddForms(t *testing.T) {
+	upper := strings.ToUpper(hexA)
+	for in, want := range map[string]string{
+		hexA + "  a\n" + hexB + "  b\n":                       "",
+		hexA + " *a\r\n" + hexB + " *b\r\n":                   "",
+		upper + "  a\n" + strings.ToUpper(hexB) + "  b\n":     "",
+		"# sums of 2024\n" + hexA + "  a\n":                   "",
+		hexA + "  a\n" + hexB + " *b\n":                       "entries with two spaces and with a space and a star are mixed",
+		hexA + "  a\n" + strings.ToUpper(hexB) + "  b\n":      "upper-case and lower-case digits are mixed",
+		hexA + "  a\n#" + hexB[1:] + "  b\n":                  "line 2: a comment looks like an entry whose first digit was changed",
+		hexA + "  a\n\\" + strings.ToUpper(hexB) + "  \\nb\n": "upper-case and lower-case digits are mixed",
+	} {
+		got := ""
+		for _, fault := range oddForms([]byte(in)) {
+			got += fault.String()
+		}
+		if got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}

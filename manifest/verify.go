@@ -1,10 +1,12 @@
 package manifest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -132,7 +134,7 @@ func (v *verifier) walk() {
 
 // readList reads the list of sums, if there is one.
 func (v *verifier) readList() {
-	f, err := os.Open(v.path(SumsName))
+	list, err := readBounded(v.path(SumsName), maxSumsFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		v.report.gap("there is no "+SumsName, "whether these are the bytes that were published")
 		return
@@ -141,20 +143,38 @@ func (v *verifier) readList() {
 		v.report.find(KindUnreadable, SumsName, err.Error())
 		return
 	}
-	defer f.Close()
-	sums, err := ReadSums(f)
+	sums, err := ReadSums(bytes.NewReader(list))
 	var faults *SumsError
 	switch {
 	case errors.As(err, &faults):
-		for _, fault := range faults.Faults {
-			v.report.find(KindList, SumsName, fault.String())
-		}
+		v.listFaults(faults.Faults)
 	case err != nil:
 		v.report.find(KindUnreadable, SumsName, err.Error())
 	default:
 		v.listed, v.hasList = sums, true
+		v.listFaults(oddForms(list))
 		v.report.gap(SumsName+" is not signed", "who wrote it: whoever can change a file can change the list")
 	}
+}
+
+func (v *verifier) listFaults(faults []SumsFault) {
+	for _, fault := range faults {
+		v.report.find(KindList, SumsName, fault.String())
+	}
+}
+
+// readBounded reads a file of at most so many bytes.
+func readBounded(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("more than %d bytes", most)
+	}
+	return data, err
 }
 
 // compareNames compares the list with the folder, and keeps the entries that are there.
@@ -185,6 +205,8 @@ func (v *verifier) compareNames() {
 		case names[name]:
 		case isModelFile(name):
 			v.report.find(KindExtra, name, "is a model file that "+SumsName+" does not list")
+		case name == PinName:
+			v.report.find(KindExtra, name, "is a pin that "+SumsName+" does not list")
 		default:
 			v.report.note(name, "not listed in "+SumsName)
 		}
