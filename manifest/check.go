@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -20,6 +21,9 @@ type CheckOptions struct {
 	// Progress is told how many bytes are read.
 	Progress Progress
 }
+
+// ErrNotQuick says that the evidence cannot be compared without reading the data.
+var ErrNotQuick = errors.New("it says nothing that could be checked without reading the files")
 
 // Evidence is what somebody says of an artifact: a [*Pin], a [Tree], [Sums] or
 // [GGUFHashes]. ReadEvidence tells them apart.

@@ -71,11 +71,11 @@ func TestCheckAgainstAPin(t *testing.T) {
 		"a tensor": {func(c *gguf.Contents) { changedData(viewNamed(*c, "output.weight"), 0) }, 2,
 			[]Finding{{KindDigest, "m-00002-of-00002.gguf", "output.weight", NoExpert, "blake3 is"}}},
 		"another type": {func(c *gguf.Contents) { viewNamed(*c, "token_embd.weight").Type = gguf.BF16 }, 1,
-			[]Finding{{KindStructure, "m.gguf", "token_embd.weight", NoExpert, "type is BF16, the pin says F16"}}},
+			[]Finding{{KindStructure, "m.gguf", "token_embd.weight", NoExpert, "has type BF16, the pin says F16"}}},
 		"another shape": {func(c *gguf.Contents) { viewNamed(*c, "token_embd.weight").Shape = []uint64{7, 33} }, 1,
-			[]Finding{{KindStructure, "m.gguf", "token_embd.weight", NoExpert, "shape is [7 33], the pin says [33 7]"}}},
+			[]Finding{{KindStructure, "m.gguf", "token_embd.weight", NoExpert, "has shape [7 33], the pin says [33 7]"}}},
 		"another name": {func(c *gguf.Contents) { viewNamed(*c, "token_embd.weight").Name = "tok" }, 1,
-			[]Finding{{KindMissing, "", "token_embd.weight", NoExpert, "not there"}, {KindExtra, "m.gguf", "tok", NoExpert, "no tensor of the pin"}}},
+			[]Finding{{KindMissing, "", "token_embd.weight", NoExpert, "not there"}, {KindExtra, "m.gguf", "tok", NoExpert, "is not pinned"}}},
 		"metadata": {func(c *gguf.Contents) {
 			c.Metadata.Set("tokenizer.ggml.model", gguf.TextValue("llama"))
 			c.Metadata.Set("test.expert_count", gguf.Uint64Value(testExperts))
@@ -164,7 +164,7 @@ func TestCheckQuick(t *testing.T) {
 	data.Metadata.Set("z", gguf.Uint8Value(1))
 	viewNamed(data, "output.weight").Shape = []uint64{101 * 32}
 	r = mustCheck(t, newModel(t, data, gguf.Split{}), pin, CheckOptions{Quick: true})
-	checkFindings(t, r.Findings, []Finding{{KindStructure, "m.gguf", "output.weight", NoExpert, "shape is"}, {KindMetadata, "", "", NoExpert, `key "z"`}})
+	checkFindings(t, r.Findings, []Finding{{KindStructure, "m.gguf", "output.weight", NoExpert, "has shape"}, {KindMetadata, "", "", NoExpert, `key "z"`}})
 }
 
 func TestCheckOfAnUnsoundModel(t *testing.T) {

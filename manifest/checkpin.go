@@ -63,22 +63,20 @@ func (c *comparison) tensors() {
 	c.report.checked(fmt.Sprintf("tensors: %d of %d as pinned, %d bytes: %s", count, len(c.want.Tensors), size, what))
 }
 
-// tensor reports a tensor that is not as pinned: A is the pinned one, B what was measured.
+// tensor reports a tensor that is not as pinned: A is what was pinned, B what was
+// measured.
 func (c *comparison) tensor(change TensorChange) {
-	w, g := change.A, change.B
 	switch change.Change {
 	case Added:
-		c.find(KindExtra, g, NoExpert, "is no tensor of the pin")
+		c.find(KindExtra, change.B, NoExpert, change.structureText())
 	case Removed:
-		c.find(KindMissing, w, NoExpert, "is pinned and not there")
-	case Retyped:
-		c.find(KindStructure, g, NoExpert, fmt.Sprintf("type is %s, the pin says %s", g.Type, w.Type))
-	case Reshaped:
-		c.find(KindStructure, g, NoExpert, fmt.Sprintf("shape is %v, the pin says %v", g.Shape, w.Shape))
+		c.find(KindMissing, change.A, NoExpert, change.structureText())
 	case Changed:
-		if c.slabs(g, w) == 0 {
-			c.find(KindDigest, g, NoExpert, fmt.Sprintf("blake3 is %s, the pin says %s", g.BLAKE3, w.BLAKE3))
+		if c.slabs(change.B, change.A) == 0 {
+			c.find(KindDigest, change.B, NoExpert, fmt.Sprintf("blake3 is %s, the pin says %s", change.B.BLAKE3, change.A.BLAKE3))
 		}
+	default:
+		c.find(KindStructure, change.B, NoExpert, change.structureText())
 	}
 }
 

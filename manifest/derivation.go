@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 
 	"ggufreap/gguf"
@@ -74,26 +75,38 @@ func (d *Derivation) differs(tensor string, expert int, format string, args ...a
 	return fmt.Errorf("%s: %s", place, fmt.Sprintf(format, args...))
 }
 
-// CheckStructure returns an error when a model is, by its headers alone, not the artifact
-// that p is the pin of: another tensor, type or shape. Files and metadata may differ.
-func (p *Pin) CheckStructure(m *gguf.Model) error {
+// CheckHeaders returns an error when a model is, by its headers alone, not the artifact
+// that p is the pin of. It names the first tensor, type, shape or metadata key that
+// differs. Files may be cut another way.
+func (p *Pin) CheckHeaders(ctx context.Context, m *gguf.Model) error {
 	var o BuildOptions
 	o.follow(m, p)
-	got, err := headerPin(context.Background(), m, o)
+	got, err := headerPin(ctx, m, o)
 	if err != nil {
 		return err
 	}
 	for _, c := range CompareTensors(p, got) {
-		switch c.Change {
-		case Added:
-			return fmt.Errorf("tensor %q is not in the pin of %q", c.Name, p.Artifact.Name)
-		case Removed:
-			return fmt.Errorf("tensor %q of the pin of %q is not there", c.Name, p.Artifact.Name)
-		case Retyped:
-			return fmt.Errorf("tensor %q has type %s, the pin of %q says %s", c.Name, c.B.Type, p.Artifact.Name, c.A.Type)
-		case Reshaped:
-			return fmt.Errorf("tensor %q has shape %v, the pin of %q says %v", c.Name, c.B.Shape, p.Artifact.Name, c.A.Shape)
+		if what := c.structureText(); what != "" {
+			return fmt.Errorf("tensor %q %s", c.Name, what)
 		}
 	}
+	for _, c := range ComparePairs(p.Metadata, got.Metadata) {
+		return errors.New(c.String())
+	}
 	return nil
+}
+
+// structureText says how a tensor differs from the pinned one A by headers, or "".
+func (c TensorChange) structureText() string {
+	switch c.Change {
+	case Added:
+		return "is not pinned"
+	case Removed:
+		return "is pinned and not there"
+	case Retyped:
+		return fmt.Sprintf("has type %s, the pin says %s", c.B.Type, c.A.Type)
+	case Reshaped:
+		return fmt.Sprintf("has shape %v, the pin says %v", c.B.Shape, c.A.Shape)
+	}
+	return ""
 }

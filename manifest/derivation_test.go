@@ -72,22 +72,22 @@ func TestStageStopsAtTheFirstDifference(t *testing.T) {
 	}
 }
 
-func TestCheckStructure(t *testing.T) {
+func TestCheckHeaders(t *testing.T) {
 	pin := pinContents(t, moeContents(), gguf.Split{}, moeSlabs(moeExperts))
 	for name, test := range map[string]struct {
 		edit func(c *gguf.Contents)
 		want string
 	}{
 		"same":     {func(c *gguf.Contents) { changedData(viewNamed(*c, "token_embd.weight"), 0) }, ""},
-		"metadata": {func(c *gguf.Contents) { c.Metadata.Set("x", gguf.Uint8Value(1)) }, ""},
-		"missing":  {func(c *gguf.Contents) { c.Views = c.Views[1:] }, `tensor "token_embd.weight" of the pin of "m" is not there`},
-		"added":    {func(c *gguf.Contents) { viewNamed(*c, "token_embd.weight").Name = "x" }, `tensor "token_embd.weight" of the pin`},
-		"retyped":  {func(c *gguf.Contents) { viewNamed(*c, "token_embd.weight").Type = gguf.BF16 }, `has type BF16, the pin of "m" says F16`},
-		"reshaped": {func(c *gguf.Contents) { viewNamed(*c, "token_embd.weight").Shape = []uint64{7, 24} }, `has shape [7 24], the pin of "m" says [24 7]`},
+		"metadata": {func(c *gguf.Contents) { c.Metadata.Set("x", gguf.Uint8Value(1)) }, `key "x" (u8) was added`},
+		"missing":  {func(c *gguf.Contents) { c.Views = c.Views[1:] }, `tensor "token_embd.weight" is pinned and not there`},
+		"added":    {func(c *gguf.Contents) { viewNamed(*c, "token_embd.weight").Name = "x" }, `tensor "token_embd.weight" is pinned`},
+		"retyped":  {func(c *gguf.Contents) { viewNamed(*c, "token_embd.weight").Type = gguf.BF16 }, `has type BF16, the pin says F16`},
+		"reshaped": {func(c *gguf.Contents) { viewNamed(*c, "token_embd.weight").Shape = []uint64{7, 24} }, `has shape [7 24], the pin says [24 7]`},
 	} {
 		c := moeContents()
 		test.edit(&c)
-		err := pin.CheckStructure(newModel(t, c, gguf.Split{Shards: 2}))
+		err := pin.CheckHeaders(t.Context(), newModel(t, c, gguf.Split{Shards: 2}))
 		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%s: got %v, want %q", name, err, test.want)
 		}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -162,7 +161,7 @@ func WriteGGUFHashes(ctx context.Context, w io.Writer, m *gguf.Model, workers in
 // check compares the digests of every line.
 func (rows GGUFHashes) check(ctx context.Context, c *checker) error {
 	if c.options.Quick {
-		return errors.New("a llama-gguf-hash manifest says nothing that could be checked without reading the files")
+		return fmt.Errorf("a llama-gguf-hash manifest: %w", ErrNotQuick)
 	}
 	h := newHashCheck(c, rows)
 	h.place(rows)

@@ -14,7 +14,7 @@ type Sums []FileSum
 // check compares the sum of each of the model's files with that of its entry.
 func (s Sums) check(ctx context.Context, c *checker) error {
 	if c.options.Quick {
-		return fmt.Errorf("a list of sums says nothing that could be checked without reading the files")
+		return fmt.Errorf("a list of sums: %w", ErrNotQuick)
 	}
 	entries := make([]listedFile, len(s))
 	for i, sum := range s {

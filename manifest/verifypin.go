@@ -97,16 +97,19 @@ func (v *verifier) prove() {
 	v.report.Proof = proof
 	v.report.Findings = append(v.report.Findings, findings...)
 	v.reportProof(proof)
+	if o.Keep != nil && !slices.ContainsFunc(findings, func(f Finding) bool { return f.Kind == KindPlan }) {
+		v.report.checked("plan: the experts found by their bytes are those that it keeps")
+	}
 }
 
 // reportProof says in words what was proven.
 func (v *verifier) reportProof(p *Proof) {
-	var tensors = map[string]int{}
+	tensors := map[string]int{}
 	for _, t := range p.Tensors {
 		tensors[t.As]++
 	}
-	v.report.checked(fmt.Sprintf("derivation: %d of %d bytes of tensor data are those of %q, weights digest %s: %d tensors identical, %d made of its experts",
-		p.Proven, p.Proven+p.Unproven, p.Source, p.WeightsDigest, tensors[ProvenIdentical], tensors[ProvenSlabs]))
+	v.report.checked(fmt.Sprintf("derivation: %d of %d bytes of tensor data are those of %q: %d tensors identical, %d made of its experts",
+		p.Proven, p.Proven+p.Unproven, p.Source, tensors[ProvenIdentical], tensors[ProvenSlabs]))
 	if n := tensors[UnprovenIDs]; n > 0 {
 		v.report.gap(fmt.Sprintf("%d tensors hold expert ids, which change with the experts", n), "whether those ids are right")
 	}

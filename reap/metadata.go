@@ -12,6 +12,9 @@ import (
 type Provenance struct {
 	Plan       *Plan
 	PlanDigest string
+	// SourceWeights is the weights digest that the source is known to have, "" when it was
+	// not pinned. What the plan says of it is a claim about what the plan was made for.
+	SourceWeights string
 }
 
 // Keys that a pruned model gains, see [Provenance].
@@ -57,7 +60,7 @@ func (v Provenance) set(md *gguf.Metadata) {
 	}
 	for _, pair := range []struct{ key, text string }{
 		{KeySourceStructure, v.Plan.Source.StructureDigest},
-		{KeySourceWeights, v.Plan.Source.WeightsDigest},
+		{KeySourceWeights, v.SourceWeights},
 		{KeyPlan, v.PlanDigest},
 		{KeyCriterion, v.Plan.Criterion.Name},
 		{KeyEvidence, string(v.Plan.Criterion.Evidence)},

@@ -18,6 +18,7 @@ holds exactly one model.
 
 Commands:
   inspect   show what an artifact is: structure, sizes, experts, problems
+  pin       take an artifact's identity from its bytes, or check it
   plan      choose the routed experts to keep
   prune     write the model that keeps them
   reshard   split or merge a model, its weights untouched
@@ -57,6 +58,7 @@ func newApp(con *console) *cli.App {
 		ExitErrHandler:            func(*cli.Context, error) {}, // run decides the exit code
 		Commands: []*cli.Command{
 			inspectCommand(con),
+			pinCommand(con),
 			planCommand(con),
 			pruneCommand(con),
 			reshardCommand(con),

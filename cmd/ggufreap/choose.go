@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -63,7 +64,7 @@ type source struct {
 	*gguf.Model
 	experts   *reap.Experts
 	structure manifest.Digest
-	weights   string // the weights digest, "" unless a pin was given
+	pin       *manifest.Pin // nil unless one was given
 }
 
 // openSource opens the artifact that the arguments name and refuses one that cannot
@@ -91,6 +92,30 @@ func (s *source) read() error {
 	}
 	s.structure, err = manifest.StructureDigest(s.Model)
 	return err
+}
+
+// bindPin reads the pin of the source, which lets plan and release name the weights.
+func (s *source) bindPin(ctx context.Context, path string) error {
+	if path == "" {
+		return nil
+	}
+	pin, err := manifest.ReadPin(path)
+	if err != nil {
+		return err
+	}
+	if err := pin.CheckHeaders(ctx, s.Model); err != nil {
+		return fmt.Errorf("%s: the pin of another model, %q: %w", safe(path), pin.Artifact.Name, err)
+	}
+	s.pin = pin
+	return nil
+}
+
+// weights returns the weights digest of a pinned source, or "".
+func (s *source) weights() string {
+	if s.pin == nil {
+		return ""
+	}
+	return s.pin.WeightsDigest.String()
 }
 
 // A choice is a plan with what it was made of.
@@ -162,7 +187,7 @@ func readAlways(path string, e *reap.Experts) (map[int][]int, reap.Input, error)
 func (s *source) claim(plan *reap.Plan) {
 	plan.Source = reap.Source{
 		StructureDigest: s.structure.String(),
-		WeightsDigest:   s.weights,
+		WeightsDigest:   s.weights(),
 		Architecture:    s.experts.Architecture,
 		Name:            s.Name,
 	}
@@ -231,6 +256,10 @@ func loadPlan(path string, s *source, amend func(*reap.Plan) error) (*reap.Plan,
 	}
 	if got := plan.Source.StructureDigest; got != s.structure.String() {
 		return nil, withHint(fmt.Errorf("%s: made for another model: its source has the structure digest %s, this model has %s", safe(path), got, s.structure),
+			"make a plan for this model: ggufreap plan")
+	}
+	if got, have := plan.Source.WeightsDigest, s.weights(); got != "" && have != "" && got != have {
+		return nil, withHint(fmt.Errorf("%s: made for other weights: its source has the weights digest %s, the pin says %s", safe(path), got, have),
 			"make a plan for this model: ggufreap plan")
 	}
 	if err := plan.Check(s.experts).Err(); err != nil {

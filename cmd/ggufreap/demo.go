@@ -19,9 +19,10 @@ Usage:
   ggufreap demo [flags]
 
 Makes a checkpoint of the kimi-k3 architecture with random weights, 25 MB in
-nine shards with 896 routed experts in each of four layers; plans and prunes it
-to 568 experts in fourteen shards; and verifies the release. Each step is shown
-as the command that does it. The files stay for you to look at.
+nine shards with 896 routed experts in each of four layers; pins it; plans and
+prunes it to 568 experts in fourteen shards; and verifies that the release is
+made of the pinned bytes. Each step is shown as the command that does it. The
+files stay for you to look at.
 
 Flags:
   -o, --output DIR       the folder to work in, empty or new (ggufreap-demo)
@@ -58,6 +59,7 @@ func demoAction(con *console, c *cli.Context) error {
 		return err
 	}
 	var (
+		pin     = filepath.Join(dir, "source.pin.json.zst")
 		plan    = filepath.Join(dir, planName)
 		release = filepath.Join(dir, "release")
 	)
@@ -65,9 +67,10 @@ func demoAction(con *console, c *cli.Context) error {
 		why  string
 		args []string
 	}{
-		{"Choose 568 of the 896 experts in every layer", []string{"plan", "--preset", "reap568", "-o", plan, files[0]}},
-		{"Write the model that keeps them, in fourteen shards", []string{"prune", "--plan", plan, "--shards", "14", "-o", release, files[0]}},
-		{"Check the release", []string{"verify", "--expect", "experts=568,shards=14", release}},
+		{"Take its identity from its bytes", []string{"pin", "-o", pin, files[0]}},
+		{"Choose 568 of the 896 experts in every layer", []string{"plan", "--preset", "reap568", "--pin", pin, "-o", plan, files[0]}},
+		{"Write the model that keeps them, in fourteen shards", []string{"prune", "--plan", plan, "--source-pin", pin, "--shards", "14", "-o", release, files[0]}},
+		{"Check the release, and that all its bytes are the source's", []string{"verify", "--source-pin", pin, "--expect", "experts=568,shards=14", release}},
 	} {
 		con.printf("\n%s\n", step.why)
 		if err := con.show(c.Context, step.args); err != nil {

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/gguf"
-	"ggufreap/manifest"
 	"ggufreap/reap"
 )
 
@@ -73,7 +71,7 @@ func planAction(con *console, c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	if err := s.bindPin(c.String("pin")); err != nil {
+	if err := s.bindPin(c.Context, c.String("pin")); err != nil {
 		return err
 	}
 	ch, err := con.choose(c, s)
@@ -111,26 +109,6 @@ func planAction(con *console, c *cli.Context) error {
 	}
 	con.field("written", "%s", orNothing(output))
 	con.describeExplanation(x)
-	return nil
-}
-
-// bindPin reads the pin of the source, which lets the plan name the weights too.
-func (s *source) bindPin(path string) error {
-	if path == "" {
-		return nil
-	}
-	pin, err := manifest.ReadPin(path)
-	if err != nil {
-		return err
-	}
-	structure, err := pin.StructureDigest()
-	if err != nil {
-		return fmt.Errorf("%s: %w", safe(path), err)
-	}
-	if structure != s.structure {
-		return fmt.Errorf("%s: the pin of another model: its structure digest is %s, this model has %s", safe(path), structure, s.structure)
-	}
-	s.weights = pin.WeightsDigest.String()
 	return nil
 }
 

@@ -18,13 +18,19 @@ Usage:
 
 Each kept expert is copied byte for byte, and so is everything that is not
 routed. Of the metadata only the expert count, the split keys and the keys that
-state the derivation change. DIR gets the shards, plan.json and, last of all,
-MANIFEST.sha256: a folder with a manifest is a finished release. The source is
-only read.
+state the derivation change. DIR gets the shards, plan.json, pin.json.zst with
+the digests of all parts and, last of all, MANIFEST.sha256: a folder with a
+manifest is a finished release. The source is only read.
 
 What to keep:
       --plan FILE        a plan, ours or a keep or drop list of another tool
 ` + chooseHelp + rulesHelp + `
+The source's bytes:
+      --source-pin FILE  stop at the first part that is read and is not the one
+                         that this pin has
+      --pin-source FILE  read the dropped experts too, once, and write the pin
+                         of the source; shards are then written one by one
+
 How to cut (as many shards as the source has, unless the preset says otherwise):
 ` + splitHelp + `
 Output:
@@ -55,6 +61,8 @@ func pruneCommand(con *console) *cli.Command {
 		CustomHelpTemplate: pruneHelp,
 		Flags: append(append(flags, con.progressFlags()...),
 			&cli.StringFlag{Name: "plan"},
+			&cli.StringFlag{Name: "source-pin"},
+			&cli.StringFlag{Name: "pin-source"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}},
 			&cli.StringFlag{Name: "name"},
 			&cli.BoolFlag{Name: "resume"},
@@ -73,24 +81,62 @@ func pruneAction(con *console, c *cli.Context) error {
 	if err := checkFolder(c); err != nil {
 		return err
 	}
+	if c.IsSet("source-pin") && c.IsSet("pin-source") {
+		return usagef("--source-pin and --pin-source contradict each other: the one checks the source, the other takes its word")
+	}
 	s, err := openSource(c)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
+	if err := s.bindPin(c.Context, c.String("source-pin")); err != nil {
+		return err
+	}
 	d, err := con.newDerivative(c, s)
 	if err != nil {
 		return err
 	}
-	if c.Bool("dry-run") {
-		return con.reportRelease(c, d.release(c), d)
-	}
 	r := d.release(c)
-	r.pin, err = con.writeRelease(c, r)
-	if err != nil {
-		return err
+	if !c.Bool("dry-run") {
+		if err := con.writeDerivative(c, d, r); err != nil {
+			return err
+		}
 	}
 	return con.reportRelease(c, r, d)
+}
+
+// writeDerivative writes the release, and the pin of its source where that is wanted.
+func (con *console) writeDerivative(c *cli.Context, d *derivative, r *release) error {
+	var err error
+	switch path := c.String("pin-source"); {
+	case d.source.pin != nil:
+		r.derivation = d.derivation(d.source.pin)
+	case path != "":
+		if err := checkOutput(path, c.Bool("force"), d.source.Paths()); err != nil {
+			return err
+		}
+		r.sourcePin = &sourcePin{path: path, force: c.Bool("force"), derivation: d.derivation}
+	}
+	r.pin, err = con.writeRelease(c, r)
+	return err
+}
+
+// derivation says what of a pinned source each tensor of the release is.
+func (d *derivative) derivation(source *manifest.Pin) *manifest.Derivation {
+	keep := map[string][]int{}
+	tables := map[string]bool{}
+	for layer, t := range d.source.experts.Tensors() {
+		if t.Role == reap.IDTable {
+			tables[t.Name] = true
+		} else {
+			keep[t.Name] = d.plan.Layers[layer.Block]
+		}
+	}
+	derivation := manifest.NewDerivation(source)
+	derivation.Keep = func(tensor string) []int { return keep[tensor] }
+	derivation.Rewritten = func(tensor string) bool { return tables[tensor] }
+	derivation.File = func(tensor string) string { return safe(d.source.Tensor(tensor).File().Name) }
+	return derivation
 }
 
 // A derivative is a pruned model that is settled to the last byte, and not written yet.
@@ -112,7 +158,7 @@ func (con *console) newDerivative(c *cli.Context, s *source) (*derivative, error
 	if d.document, err = plan.Encode(); err != nil {
 		return nil, err
 	}
-	provenance := reap.Provenance{Plan: plan, PlanDigest: manifest.DigestBytes(d.document).String()}
+	provenance := reap.Provenance{Plan: plan, PlanDigest: manifest.DigestBytes(d.document).String(), SourceWeights: s.weights()}
 	if c.Bool("no-provenance-keys") {
 		provenance = reap.Provenance{}
 	}
@@ -202,7 +248,22 @@ func (con *console) reportRelease(c *cli.Context, r *release, d *derivative) err
 	con.field("source", "%s, %s, %s", safe(d.source.Name), safe(d.source.experts.Architecture), count(d.source.Shards, "shard"))
 	con.field("keep", "%d of %d experts in each of %s", d.plan.KeepCount, d.plan.NumExperts, count(len(d.plan.Layers), "layer"))
 	con.field("criterion", "%s", criterionText(d.plan.Criterion))
-	con.field("source bytes", "not pinned: nothing vouches that the source is what its name says")
+	con.field("source bytes", "%s", sourceBytes(c, r, d))
 	con.describeRelease(r)
 	return nil
+}
+
+// sourceBytes says what vouches for the source.
+func sourceBytes(c *cli.Context, r *release, d *derivative) string {
+	switch {
+	case d.source.pin != nil && r.pin == nil:
+		return "held against the pin when they are read: weights digest " + d.source.weights()
+	case d.source.pin != nil:
+		return "every one that was read is the pinned one: weights digest " + d.source.weights()
+	case c.String("pin-source") != "" && r.pin == nil:
+		return "pinned as they are read, in " + safe(c.String("pin-source"))
+	case r.sourcePin != nil:
+		return fmt.Sprintf("pinned as they were read, in %s: weights digest %s", safe(r.sourcePin.path), r.sourcePin.pin.WeightsDigest)
+	}
+	return "not pinned: nothing vouches that the source is what its name says"
 }

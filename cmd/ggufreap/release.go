@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -25,7 +26,21 @@ type release struct {
 	documents []document
 	origin    []manifest.Fact // what it is made from
 
+	derivation *manifest.Derivation // from a pinned source, or nil
+	sourcePin  *sourcePin           // wanted from the same pass, or nil
+
 	pin *manifest.Pin // once it is written
+}
+
+// A sourcePin is the pin of a release's source that is taken while the release is written.
+type sourcePin struct {
+	path  string
+	force bool
+	// derivation says what the release is made of, given the pin.
+	derivation func(source *manifest.Pin) *manifest.Derivation
+
+	recorder *manifest.Recorder
+	pin      *manifest.Pin // once it is taken
 }
 
 // A document is a small file of a release.
@@ -64,27 +79,42 @@ func (r *release) shardNames() []string {
 	return names
 }
 
+// documentNames lists the files that are no shards.
+func (r *release) documentNames() []string {
+	var names []string
+	for _, d := range r.documents {
+		names = append(names, d.name)
+	}
+	return append(names, manifest.PinName)
+}
+
 // staged is the release as package manifest writes it.
 func (r *release) staged() manifest.Release {
-	staged := manifest.Release{Stem: r.stem, Layout: r.layout, Slabs: r.slabs, Origin: r.origin}
-	for _, d := range r.documents {
-		staged.Documents = append(staged.Documents, d.name)
-	}
-	return staged
+	return manifest.Release{Stem: r.stem, Layout: r.layout, Slabs: r.slabs, Origin: r.origin, Documents: r.documentNames()}
 }
 
 // writeRelease writes and publishes the folder, and returns the pin of what was
 // written. What a run that fails leaves, the error's hint says.
 func (con *console) writeRelease(c *cli.Context, r *release) (*manifest.Pin, error) {
 	p := con.startProgress(r.task, r.layout.Bytes())
-	stage, err := manifest.NewStage(r.folder, r.staged(), manifest.StageOptions{
+	options := manifest.StageOptions{
 		Sources:   r.source.Paths(),
 		Unchanged: r.source.Unchanged,
 		Resume:    c.Bool("resume"),
 		Force:     c.Bool("force"),
 		Workers:   c.Int("workers"),
 		Progress:  p.set,
-	})
+	}
+	if r.derivation != nil {
+		options.Check = r.derivation.Check
+	}
+	if r.sourcePin != nil {
+		if err := r.record(c, p); err != nil {
+			return nil, err
+		}
+		options.Progress, options.Workers = nil, 1 // in the order in which the source is read
+	}
+	stage, err := manifest.NewStage(r.folder, r.staged(), options)
 	if err != nil {
 		return nil, explainRefusal(c, err)
 	}
@@ -99,11 +129,30 @@ func (con *console) writeRelease(c *cli.Context, r *release) (*manifest.Pin, err
 	return pin, nil
 }
 
+// record makes the source's bytes pass a recorder on their way into the release.
+func (r *release) record(c *cli.Context, p *progress) error {
+	o := pinOptions(c, r.source)
+	o.Progress = p.set
+	var err error
+	if r.sourcePin.recorder, err = manifest.NewRecorder(c.Context, r.source, o); err != nil {
+		return err
+	}
+	for _, shard := range r.layout.Shards {
+		shard.Views = r.sourcePin.recorder.Views(shard.Views)
+	}
+	return nil
+}
+
 // fill writes every file of the release and publishes them.
 func (r *release) fill(ctx context.Context, stage *manifest.Stage) (*manifest.Pin, error) {
 	pin, err := stage.WriteShards(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if r.sourcePin != nil {
+		if err := r.sourcePin.save(ctx, pin, r.source.Paths()); err != nil {
+			return nil, err
+		}
 	}
 	for _, d := range r.documents {
 		err := stage.WriteFile(d.name, func(w io.Writer) error {
@@ -114,7 +163,26 @@ func (r *release) fill(ctx context.Context, stage *manifest.Stage) (*manifest.Pi
 			return nil, err
 		}
 	}
+	err = stage.WriteFile(manifest.PinName, func(w io.Writer) error { return manifest.EncodePin(w, manifest.PinName, pin) })
+	if err != nil {
+		return nil, err
+	}
 	return pin, stage.Publish(ctx)
+}
+
+// save completes the pin of the source, holds the release against it, since some bytes
+// may have been read twice, and writes it.
+func (s *sourcePin) save(ctx context.Context, release *manifest.Pin, sources []string) error {
+	pin, err := s.recorder.Finish(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.derivation(pin).CheckAll(release); err != nil {
+		return fmt.Errorf("the source was not the same when it was read again: %w", err)
+	}
+	s.pin = pin
+	_, err = savePin(s.path, pin, s.force, sources)
+	return err
 }
 
 // describeRelease prints the files of a release.
@@ -137,6 +205,7 @@ func (con *console) describeRelease(r *release) {
 		return
 	}
 	con.field("weights digest", "%s", r.pin.WeightsDigest)
+	con.field("documents", "%s", strings.Join(append(r.documentNames(), manifest.SumsName), ", "))
 	con.field("written", "%s", safe(filepath.Clean(r.folder)))
 }
 
@@ -163,9 +232,7 @@ func (r *release) document() releaseDocument {
 		Schema:      "ggufreap/release/v1",
 		FileBytes:   r.layout.Bytes(),
 		TensorBytes: r.layout.TensorBytes(),
-	}
-	for _, doc := range r.documents {
-		d.Documents = append(d.Documents, doc.name)
+		Documents:   r.documentNames(),
 	}
 	for i, name := range r.shardNames() {
 		shard := r.layout.Shards[i]

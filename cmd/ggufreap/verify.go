@@ -3,9 +3,7 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
-	"ggufreap/gguf"
 	"ggufreap/manifest"
-	"ggufreap/reap"
 )
 
 const verifyHelp = `Check a release folder, or any shard set.
@@ -16,10 +14,20 @@ Usage:
 In a folder with a MANIFEST.sha256 every listed file must be there with the
 listed bytes, and every model file must be listed. The shards must be complete
 and agree, offsets and sizes must lie inside the files, and every routed tensor,
-router and bias must have as many experts as the metadata says. Everything found
-is listed at once, and so is what was not checked and what that leaves unproven.
+router and bias must have as many experts as the metadata says. A pin.json.zst
+tells which tensor and which expert is not what it should be, and plan.json
+must fit the model. Everything found is listed at once, and so is what was not
+checked and what that leaves unproven.
+
+With --source-pin the release is proven to be made of its source's bytes, with
+the source nowhere near: every tensor is the source's, or consists of the same
+experts of it, in the same order, as all tensors of its block do; nothing is
+missing or added; and only such metadata differs as pruning may change. It works
+for releases that anyone made.
 
 Flags:
+      --source-pin FILE  prove the release against the pin of its source
+      --plan FILE        the plan that it must follow (plan.json, if it has one)
       --expect KEY=VALUE[,KEY=VALUE...]
                          facts the artifact must have: architecture,
                          experts, experts_used, shards, tensors, file_bytes,
@@ -41,6 +49,7 @@ Examples:
   ggufreap verify K3-REAP568
   ggufreap verify --expect experts=568,shards=14 K3-REAP568
   ggufreap verify --fast K3-00001-of-00009.gguf
+  ggufreap verify --source-pin K3.pin.json.zst K3-REAP568
 `
 
 func verifyCommand(con *console) *cli.Command {
@@ -49,6 +58,8 @@ func verifyCommand(con *console) *cli.Command {
 		CustomHelpTemplate: verifyHelp,
 		Flags: append(con.progressFlags(),
 			&cli.StringSliceFlag{Name: "expect"},
+			&cli.StringFlag{Name: "source-pin"},
+			&cli.StringFlag{Name: "plan"},
 			&cli.BoolFlag{Name: "fast"},
 			&cli.IntFlag{Name: "workers"},
 			&cli.BoolFlag{Name: "json"},
@@ -69,44 +80,43 @@ func verifyAction(con *console, c *cli.Context) error {
 		}
 		expect = append(expect, list...)
 	}
+	job, err := newVerification(c)
+	if err != nil {
+		return err
+	}
 	p := con.startProgress("verify", 0)
-	report, err := manifest.Verify(c.Context, c.Args().First(), manifest.VerifyOptions{
+	report, err := manifest.Verify(c.Context, job.path, manifest.VerifyOptions{
 		Fast:     c.Bool("fast"),
 		Expect:   expect,
-		Inspect:  checkExperts,
+		Inspect:  job.inspect,
+		Source:   job.source,
+		Prove:    job.prove,
 		Workers:  c.Int("workers"),
 		Progress: p.set,
 	})
 	p.finish(0)
+	if err == nil {
+		err = job.err
+	}
 	if err != nil {
 		return err
 	}
-	if c.Bool("json") {
-		err = con.json(newVerifyDocument(report))
-	} else {
-		con.printReport(report)
-	}
-	if err == nil && !report.OK() {
-		err = errDiffers
-	}
-	return err
+	return con.report(c, "ggufreap/verify/v1", report)
 }
 
-// checkExperts holds the tensors of routed experts against the metadata.
-func checkExperts(m *gguf.Model, r *manifest.Report) {
-	e, faults := reap.FindExperts(m)
-	for _, fault := range faults {
-		r.Findings = append(r.Findings, manifest.Finding{Kind: manifest.KindExperts, Expert: manifest.NoExpert, What: fault.String()})
-	}
-	if e == nil {
-		r.Checked = append(r.Checked, "experts: none, the model is dense")
-	} else if len(faults) == 0 {
-		tensors := 0
-		for range e.Tensors() {
-			tensors++
+// report prints what a check saw, and turns findings into the exit code.
+func (con *console) report(c *cli.Context, schema string, r *manifest.Report) error {
+	if c.Bool("json") {
+		if err := con.json(newReportDocument(schema, r)); err != nil {
+			return err
 		}
-		r.Checked = append(r.Checked, "experts: "+count(tensors, "tensor")+" in "+count(len(e.Layers), "layer")+" with "+count(e.Count, "expert")+" each")
+	} else {
+		con.printReport(r)
 	}
+	if !r.OK() {
+		return errDiffers
+	}
+	return nil
 }
 
 // maxFindings bounds the findings that are printed; the JSON document has all.
@@ -127,7 +137,14 @@ func (con *console) printReport(r *manifest.Report) {
 		con.field("", "leaves open: %s", safe(g.Leaves))
 	}
 	for _, n := range r.Notes {
-		con.field("note", "%s: %s", safe(n.File), safe(n.What))
+		place := ""
+		if n.File != "" {
+			place = safe(n.File) + ": "
+		}
+		con.field("note", "%s%s", place, safe(n.What))
+	}
+	if r.Proof != nil {
+		con.printProof(r.Proof)
 	}
 	con.printf("\n")
 	for _, f := range r.Findings[:min(len(r.Findings), maxFindings)] {
@@ -158,8 +175,8 @@ func findingPlace(f manifest.Finding) string {
 	return place
 }
 
-// verifyDocument is the document of verify --json.
-type verifyDocument struct {
+// reportDocument is the document of verify --json and pin --check --json.
+type reportDocument struct {
 	Schema   string             `json:"schema"`
 	OK       bool               `json:"ok"`
 	Path     text               `json:"path"`
@@ -168,11 +185,12 @@ type verifyDocument struct {
 	Checked  []string           `json:"checked"`
 	Gaps     []manifest.Gap     `json:"gaps"`
 	Notes    []manifest.Note    `json:"notes"`
+	Proof    *manifest.Proof    `json:"proof"` // null without a pin of the source
 }
 
-func newVerifyDocument(r *manifest.Report) verifyDocument {
-	return verifyDocument{
-		Schema:   "ggufreap/verify/v1",
+func newReportDocument(schema string, r *manifest.Report) reportDocument {
+	return reportDocument{
+		Schema:   schema,
 		OK:       r.OK(),
 		Path:     text(r.Path),
 		Artifact: r.Artifact,
@@ -180,5 +198,6 @@ func newVerifyDocument(r *manifest.Report) verifyDocument {
 		Checked:  r.Checked,
 		Gaps:     r.Gaps,
 		Notes:    r.Notes,
+		Proof:    r.Proof,
 	}
 }

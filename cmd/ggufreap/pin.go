@@ -1,0 +1,296 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/urfave/cli/v2"
+
+	"ggufreap/gguf"
+	"ggufreap/manifest"
+	"ggufreap/reap"
+)
+
+const pinHelp = `Take the identity of an artifact from its bytes, or hold it against one.
+
+Usage:
+  ggufreap pin [flags] -o FILE ARTIFACT
+  ggufreap pin [flags] --check FILE ARTIFACT
+
+One pass over the files takes the SHA-256 of each file and the BLAKE3 of each
+tensor and of each routed expert's part of it. The weights digest rests on
+names, types, shapes and data: it stays when a model is renamed, cut another
+way, or gets another chat template. What somebody only says stands apart.
+
+Flags:
+  -o, --output FILE      write the pin to FILE, compressed if it ends in .zst
+      --force            replace FILE if it exists
+      --format FORMAT    pin, or gguf-hash: the list of sha256 that
+                         llama-gguf-hash reads (pin)
+      --workers N        files read at once (one for each processor)
+      --json             print the pin, or with --check a JSON report
+      --type ID=B/E      teach a type: B bytes store E elements (repeatable)
+  -q, --quiet            show no progress
+      --progress MODE    auto, bar, plain or none (auto)
+  -h, --help             show this text
+
+What is said of the artifact:
+      --repo NAME        the repository it is from
+      --revision REV     the revision, best a commit: branches move
+      --license NAME     its licence
+      --quantization-label LABEL
+                         what its quantization is called
+      --base-model NAME  what it was made from
+
+Check:
+      --check FILE       compare the artifact with a pin, a list of SHA-256
+                         sums, a manifest of llama-gguf-hash, or a saved listing
+                         of the Hugging Face hub (api/models/REPO/tree/REVISION)
+      --quick            compare sizes, headers and metadata only
+
+Exit codes:
+  0  success; with --check, nothing differs
+  1  with --check, something differs
+  2  the request could not be carried out
+
+Examples:
+  ggufreap pin -o K3.pin.json.zst --repo org/K3 K3-00001-of-00009.gguf
+  ggufreap pin --check K3.pin.json.zst K3-00001-of-00009.gguf
+  ggufreap pin --check tree.json --repo org/K3 --revision 9f62e4e K3
+`
+
+func pinCommand(con *console) *cli.Command {
+	return &cli.Command{
+		Name:               "pin",
+		CustomHelpTemplate: pinHelp,
+		Flags: append(append(con.progressFlags(), declaredFlags()...),
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}},
+			&cli.BoolFlag{Name: "force"},
+			&cli.StringFlag{Name: "format", Value: formatPin},
+			&cli.StringFlag{Name: "check"},
+			&cli.BoolFlag{Name: "quick"},
+			&cli.IntFlag{Name: "workers"},
+			&cli.BoolFlag{Name: "json"},
+			typeFlag(),
+		),
+		Action: func(c *cli.Context) error { return pinAction(con, c) },
+	}
+}
+
+// The values of --format.
+const (
+	formatPin      = "pin"
+	formatGGUFHash = "gguf-hash"
+)
+
+// declaredFlags put on record what nobody measured.
+func declaredFlags() []cli.Flag {
+	var flags []cli.Flag
+	for _, name := range []string{"repo", "revision", "license", "quantization-label", "base-model"} {
+		flags = append(flags, &cli.StringFlag{Name: name})
+	}
+	return flags
+}
+
+func readDeclared(c *cli.Context) manifest.Declared {
+	said := func(name string) *string {
+		if !c.IsSet(name) {
+			return nil
+		}
+		s := c.String(name)
+		return &s
+	}
+	return manifest.Declared{Repo: said("repo"), Revision: said("revision"), License: said("license"),
+		QuantizationLabel: said("quantization-label"), BaseModel: said("base-model")}
+}
+
+func pinAction(con *console, c *cli.Context) error {
+	if c.IsSet("check") {
+		return con.checkArtifact(c)
+	}
+	format := c.String("format")
+	switch {
+	case c.Bool("quick"):
+		return withHint(usagef("--quick is for --check: a pin without the data would pin nothing"), "ggufreap pin --quick --check FILE ARTIFACT")
+	case format != formatPin && format != formatGGUFHash:
+		return usagef("--format is %q, want %s or %s", format, formatPin, formatGGUFHash)
+	case format == formatGGUFHash && (c.Bool("json") || readDeclared(c) != manifest.Declared{}):
+		return usagef("a manifest of llama-gguf-hash is a list of digests: it is no JSON and has no place for what is said of the artifact")
+	}
+	m, err := openArtifact(c)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	if output := c.String("output"); output != "" {
+		if err := checkOutput(output, c.Bool("force"), m.Paths()); err != nil {
+			return err
+		}
+	}
+	con.warnOf(m)
+	if format == formatGGUFHash {
+		return con.writeGGUFHashes(c, m)
+	}
+	pin, err := con.pin(c, m)
+	if err != nil {
+		return err
+	}
+	return con.reportPin(c, pin, m)
+}
+
+// pin reads a model whole.
+func (con *console) pin(c *cli.Context, m *gguf.Model) (*manifest.Pin, error) {
+	p := con.startProgress("pin", m.FileBytes())
+	o := pinOptions(c, m)
+	o.Progress = p.set
+	pin, err := manifest.BuildPin(c.Context, m, o)
+	p.finish(0)
+	return pin, err
+}
+
+// pinOptions say what a pin of the model has beside digests.
+func pinOptions(c *cli.Context, m *gguf.Model) manifest.BuildOptions {
+	experts, _ := reap.FindExperts(m)
+	slabs, sizes := routedSlabs(experts), map[string]int64{}
+	if experts != nil {
+		for _, t := range experts.Tensors() {
+			sizes[t.Name] = t.SlabBytes * int64(experts.Count)
+		}
+	}
+	return manifest.BuildOptions{
+		Slabs: slabs,
+		DataSize: func(t *gguf.Tensor) int64 {
+			if size := sizes[t.Name]; size > 0 {
+				return size
+			}
+			return t.Size
+		},
+		Declared: readDeclared(c),
+		Workers:  c.Int("workers"),
+	}
+}
+
+// writeGGUFHashes writes the manifest to the output, or prints it.
+func (con *console) writeGGUFHashes(c *cli.Context, m *gguf.Model) error {
+	var text bytes.Buffer
+	p := con.startProgress("pin", m.TensorBytes())
+	err := manifest.WriteGGUFHashes(c.Context, &text, m, c.Int("workers"), p.set)
+	p.finish(0)
+	if err != nil {
+		return err
+	}
+	output := c.String("output")
+	if output == "" {
+		con.printf("%s", text.Bytes())
+		return nil
+	}
+	if err := writeDocument(output, text.Bytes(), c.Bool("force"), m.Paths()); err != nil {
+		return err
+	}
+	con.field("written", "%s, %s", safe(output), sizeText(int64(text.Len())))
+	return nil
+}
+
+// reportPin writes the pin and prints it or what it says.
+func (con *console) reportPin(c *cli.Context, pin *manifest.Pin, m *gguf.Model) error {
+	written, err := savePin(c.String("output"), pin, c.Bool("force"), m.Paths())
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return manifest.EncodePin(con.out, "pin.json", pin)
+	}
+	con.describePin(pin)
+	if c.String("output") == "" {
+		con.field("written", "nothing; -o FILE writes the pin")
+	} else {
+		con.field("written", "%s, %s", safe(c.String("output")), sizeText(written))
+	}
+	return nil
+}
+
+// savePin writes a pin document, unless path is "", and returns its size.
+func savePin(path string, pin *manifest.Pin, force bool, sources []string) (int64, error) {
+	if path == "" {
+		return 0, nil
+	}
+	var b bytes.Buffer
+	if err := manifest.EncodePin(&b, path, pin); err != nil {
+		return 0, err
+	}
+	return int64(b.Len()), writeDocument(path, b.Bytes(), force, sources)
+}
+
+// describePin prints a summary.
+func (con *console) describePin(pin *manifest.Pin) {
+	con.field("artifact", "%s, %s, %s", safe(pin.Artifact.Name), safe(pin.Artifact.Architecture), fileCount(pin.Artifact.Shards))
+	con.field("files", "%s", sizeText(pin.Artifact.FileBytes))
+	con.field("tensors", "%s, %s", grouped(len(pin.Tensors)), sizeText(pin.Artifact.TensorBytes))
+	tensors, slabs := 0, 0
+	for _, t := range pin.Tensors {
+		if t.Slabs != nil {
+			tensors++
+			slabs += t.Slabs.Count
+		}
+	}
+	if tensors > 0 {
+		con.field("experts", "%s in %s, each with a digest of its own", count(slabs, "part"), count(tensors, "tensor"))
+	}
+	for _, said := range declaredFacts(pin.Declared) {
+		con.field("declared", "%s %s", said[0], safe(said[1]))
+	}
+	con.field("weights digest", "%s", pin.WeightsDigest)
+	con.field("metadata", "%s", pin.MetadataDigest)
+	if structure, err := pin.StructureDigest(); err == nil {
+		con.field("structure", "%s", structure)
+	}
+}
+
+// declaredFacts lists what was said, with what it is about.
+func declaredFacts(d manifest.Declared) [][2]string {
+	var said [][2]string
+	for _, fact := range []struct {
+		what string
+		text *string
+	}{{"repo", d.Repo}, {"revision", d.Revision}, {"license", d.License}, {"quantization label", d.QuantizationLabel}, {"base model", d.BaseModel}} {
+		if fact.text != nil {
+			said = append(said, [2]string{fact.what, *fact.text})
+		}
+	}
+	return said
+}
+
+// checkArtifact compares an artifact with what a file says of it.
+func (con *console) checkArtifact(c *cli.Context) error {
+	switch {
+	case c.String("output") != "" || c.String("format") != formatPin:
+		return usagef("--check writes nothing: leave out -o and --format")
+	case c.IsSet("license") || c.IsSet("quantization-label") || c.IsSet("base-model"):
+		return usagef("--check compares bytes; of what is said it takes --repo and --revision only, which a tree listing lacks")
+	}
+	evidence, err := manifest.ReadEvidence(c.String("check"))
+	if err != nil {
+		return err
+	}
+	m, err := openArtifact(c)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	p := con.startProgress("check", m.FileBytes())
+	report, err := manifest.Check(c.Context, m, evidence, manifest.CheckOptions{
+		Quick:    c.Bool("quick"),
+		Repo:     c.String("repo"),
+		Revision: c.String("revision"),
+		Workers:  c.Int("workers"),
+		Progress: p.set,
+	})
+	p.finish(0)
+	if errors.Is(err, manifest.ErrNotQuick) {
+		return withHint(usagef("%w", err), "leave out --quick")
+	}
+	if err != nil {
+		return err
+	}
+	return con.report(c, "ggufreap/check/v1", report)
+}
