@@ -1,4 +1,4 @@
-.PHONY: build test lint fmt bench fuzz engine clean
+.PHONY: build test test-cross lint fmt bench fuzz engine clean
 
 build:
 	CGO_ENABLED=0 go build -o bin/ggufreap ./cmd/ggufreap
@@ -7,6 +7,11 @@ build:
 test: engine
 	go test ./...
 	cd testdata/peer && go test ./...
+
+# Plans and releases on emulated processors of other kinds, with qemu-user, which is
+# installed when it is missing.
+test-cross:
+	@sh .ci/cross
 
 lint:
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }

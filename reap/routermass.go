@@ -90,7 +90,7 @@ func newGate(gating Gating, logits *routerLogits, bias []float64) (*gate, error)
 // logMean is the logarithm of the mean of e^u: m + s^2/2.
 func (g *gate) logMean(expert int) float64 {
 	s := g.deviation[expert]
-	return g.mean[expert] + float64(s*s)/2
+	return g.mean[expert] + float64(float64(s*s)/2)
 }
 
 // logMeanSum is the logarithm of the mean of sum_e e^u.
@@ -153,7 +153,7 @@ func (g *gate) threshold(expected float64) float64 {
 		low, high = slices.Min(g.bias), slices.Max(g.bias)+1
 	}
 	for {
-		middle := low + (high-low)/2
+		middle := low + float64((high-low)/2)
 		if middle <= low || middle >= high {
 			return low
 		}
