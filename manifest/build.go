@@ -40,9 +40,9 @@ func BuildPin(ctx context.Context, m *gguf.Model, o BuildOptions) (*Pin, error) 
 		spans[t.Shard()] = append(spans[t.Shard()], &pin.Tensors[i])
 	}
 	count := newMeter(m.FileBytes(), o.Progress)
-	err = forEach(ctx, len(m.Files), o.Workers, func(ctx context.Context, i int, buf []byte) error {
+	err = forEach(ctx, len(m.Files), o.Workers, func(ctx context.Context, i int, w *worker) error {
 		var err error
-		pin.Files[i].SHA256, err = hashShard(ctx, m.Files[i], spans[i], count, buf)
+		pin.Files[i].SHA256, err = hashShard(ctx, m.Files[i], spans[i], count, w)
 		return err
 	})
 	if err != nil {
@@ -89,14 +89,14 @@ func (o *BuildOptions) dataSize(t *gguf.Tensor) int64 {
 
 // hashShard returns the digest of a file and fills in those of its tensors, which are
 // given in the order of the file's table.
-func hashShard(ctx context.Context, f *gguf.File, tensors []*Tensor, count io.Writer, buf []byte) (Sum, error) {
+func hashShard(ctx context.Context, f *gguf.File, tensors []*Tensor, count io.Writer, w *worker) (Sum, error) {
 	listener := newTensorListener(nil)
 	spans := make([]span, len(tensors))
 	for i, t := range f.Tensors {
 		spans[i] = span{t.DataOffset(), tensors[i].Size, func() io.Writer { return listener.begin(tensors[i]) }}
 	}
-	whole := newFileHasher()
-	err := scan(ctx, f, f.Size, buf, io.MultiWriter(whole, count), spans)
+	whole := w.newSum()
+	err := scan(ctx, f, f.Size, w.buf, io.MultiWriter(whole, count), spans)
 	if err == nil {
 		err = listener.end()
 	}

@@ -57,8 +57,8 @@ func takeHashes(ctx context.Context, m *gguf.Model, tasks []*hashTask, workers i
 		}
 	}
 	count := newMeter(total, report)
-	return forEach(ctx, len(m.Files), workers, func(ctx context.Context, i int, buf []byte) error {
-		if err := tasks[i].run(ctx, m.Files[i], count, buf); err != nil {
+	return forEach(ctx, len(m.Files), workers, func(ctx context.Context, i int, w *worker) error {
+		if err := tasks[i].run(ctx, m.Files[i], count, w.buf); err != nil {
 			return fmt.Errorf("%s: %w", m.Files[i].Name, err)
 		}
 		return nil

@@ -1,11 +1,9 @@
 package manifest
 
 import (
-	"crypto/sha256"
 	"fmt"
-	"hash"
 
-	"github.com/zeebo/blake3"
+	"ggufreap/manifest/internal/blake3"
 )
 
 // smallSlab is the size up to which a slab stands for itself: its bytes are no
@@ -25,7 +23,7 @@ type TensorSums struct {
 // bytes pass by, in chunks of any size. It may be used again after Reset; it is
 // for one goroutine.
 type TensorHasher struct {
-	whole, slab *blake3.Hasher
+	whole, slab blake3.Hasher
 	size        int64 // bytes expected
 	done        int64 // bytes seen
 	slabSize    int64 // 0 without slabs
@@ -101,18 +99,3 @@ func (h *TensorHasher) Sums() (TensorSums, error) {
 	h.whole.Sum(h.sums.BLAKE3[:0])
 	return h.sums, nil
 }
-
-// fileHasher takes the SHA-256 and the length of what passes by.
-type fileHasher struct {
-	hash hash.Hash
-	size int64
-}
-
-func newFileHasher() *fileHasher { return &fileHasher{hash: sha256.New()} }
-
-func (h *fileHasher) Write(p []byte) (int, error) {
-	h.size += int64(len(p))
-	return h.hash.Write(p)
-}
-
-func (h *fileHasher) Sum() Sum { return Sum(h.hash.Sum(nil)) }

@@ -138,7 +138,7 @@ func BenchmarkFileHasher(b *testing.B) {
 	for _, size := range []int{64 << 10, 1 << 20} {
 		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
 			data := make([]byte, size)
-			h := newFileHasher()
+			h := newFileHasher(nil)
 			b.SetBytes(int64(size))
 			for b.Loop() {
 				h.Write(data)

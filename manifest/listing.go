@@ -144,10 +144,10 @@ func (c *checker) sumFiles(ctx context.Context, todo []int) ([]Sum, error) {
 	}
 	count := newMeter(total, c.options.Progress)
 	sums := make([]Sum, len(todo))
-	err := forEach(ctx, len(todo), c.options.Workers, func(ctx context.Context, n int, buf []byte) error {
+	err := forEach(ctx, len(todo), c.options.Workers, func(ctx context.Context, n int, w *worker) error {
 		f := c.model.Files[todo[n]]
-		hasher := newFileHasher()
-		if err := scan(ctx, f, f.Size, buf, io.MultiWriter(hasher, count), nil); err != nil {
+		hasher := w.newSum()
+		if err := scan(ctx, f, f.Size, w.buf, io.MultiWriter(hasher, count), nil); err != nil {
 			return fmt.Errorf("%s: %w", f.Name, err)
 		}
 		sums[n] = hasher.Sum()

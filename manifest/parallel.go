@@ -11,23 +11,54 @@ import (
 // was read to stay in the processor's cache while several hashes look at it.
 const bufferSize = 256 << 10
 
-// forEach calls work for each i below n, on at most workers goroutines (0: as many as
-// processors) that have one buffer each. The first error cancels the context of the
-// others and is returned when all have ended; of several, the one of the lowest i.
-func forEach(ctx context.Context, n, workers int, work func(ctx context.Context, i int, buf []byte) error) error {
+// maxWorkers bounds the memory of any number of workers that a caller asks for: each has
+// a buffer, two pieces and the values of two trees.
+const maxWorkers = 128
+
+// A worker has what one goroutine needs for any number of files.
+type worker struct {
+	buf  []byte
+	sums *fileHasher
+}
+
+func newWorker(queue *sumQueue) *worker {
+	return &worker{buf: make([]byte, bufferSize), sums: newFileHasher(queue)}
+}
+
+// newSum returns the worker's hasher, ready for another file.
+func (w *worker) newSum() *fileHasher {
+	w.sums.Reset()
+	return w.sums
+}
+
+// forEach calls work for each i below n, on at most workers goroutines (0: two for each
+// processor, so that one can wait for the disk). Those that find nothing left to do help
+// the others with their sums. The first error cancels the context of the others and is
+// returned when all have ended; of several, the one of the lowest i.
+func forEach(ctx context.Context, n, workers int, work func(ctx context.Context, i int, w *worker) error) error {
+	processors := runtime.GOMAXPROCS(0)
 	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
+		workers = 2 * processors
+	}
+	workers = min(workers, maxWorkers, max(n, processors))
+	if n == 0 {
+		return ctx.Err()
 	}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	next := make(chan int)
 	errs := make([]error, n)
+	queue := newSumQueue(workers)
 	var group sync.WaitGroup
-	for range min(workers, n) {
+	for range workers {
 		group.Go(func() {
-			buf := make([]byte, bufferSize)
+			defer queue.leave()
+			var w *worker
 			for i := range next {
-				if errs[i] = work(inner, i, buf); errs[i] != nil {
+				if w == nil {
+					w = newWorker(queue)
+				}
+				if errs[i] = work(inner, i, w); errs[i] != nil {
 					cancel()
 				}
 			}

@@ -57,7 +57,7 @@ func (s *Stage) checkComplete() error {
 
 // writeList writes the list of sums, which makes the folder a release.
 func (s *Stage) writeList(list []FileSum) error {
-	sum, err := s.writeFile(SumsName, 0, func(w io.Writer) error { return WriteSums(w, list) })
+	sum, err := s.writeFile(SumsName, 0, newFileHasher(nil), func(w io.Writer) error { return WriteSums(w, list) })
 	if err != nil {
 		return err
 	}
@@ -77,8 +77,8 @@ func (s *Stage) syncNames() error {
 // sumKept takes the sums of files that were in the folder before and stay.
 func (s *Stage) sumKept(ctx context.Context) ([]FileSum, error) {
 	sums := make([]FileSum, len(s.kept))
-	err := forEach(ctx, len(s.kept), s.options.Workers, func(ctx context.Context, i int, buf []byte) error {
-		sum, err := s.sum(ctx, s.kept[i], buf)
+	err := forEach(ctx, len(s.kept), s.options.Workers, func(ctx context.Context, i int, w *worker) error {
+		sum, err := s.sum(ctx, s.kept[i], w)
 		sums[i] = FileSum{s.kept[i], sum}
 		return err
 	})
@@ -86,7 +86,7 @@ func (s *Stage) sumKept(ctx context.Context) ([]FileSum, error) {
 }
 
 // sum takes the sum of a file of the folder.
-func (s *Stage) sum(ctx context.Context, name string, buf []byte) (Sum, error) {
+func (s *Stage) sum(ctx context.Context, name string, w *worker) (Sum, error) {
 	f, err := s.folder.Open(name)
 	if err != nil {
 		return Sum{}, fmt.Errorf("output folder %q: %w", s.path, err)
@@ -96,8 +96,8 @@ func (s *Stage) sum(ctx context.Context, name string, buf []byte) (Sum, error) {
 	if err != nil {
 		return Sum{}, fmt.Errorf("output folder %q: %w", s.path, err)
 	}
-	hasher := newFileHasher()
-	if err := scan(ctx, f, size, buf, hasher, nil); err != nil {
+	hasher := w.newSum()
+	if err := scan(ctx, f, size, w.buf, hasher, nil); err != nil {
 		return Sum{}, fmt.Errorf("%q: %w", filepath.Join(s.path, name), err)
 	}
 	return hasher.Sum(), nil

@@ -72,9 +72,9 @@ func (r *Recorder) Views(views []gguf.View) []gguf.View {
 // Finish reads what nobody asked for and returns the pin. It is called once, when all
 // readers have ended.
 func (r *Recorder) Finish(ctx context.Context) (*Pin, error) {
-	err := forEach(ctx, len(r.tracks), r.o.Workers, func(ctx context.Context, i int, buf []byte) error {
+	err := forEach(ctx, len(r.tracks), r.o.Workers, func(ctx context.Context, i int, w *worker) error {
 		var err error
-		r.pin.Files[i].SHA256, err = r.tracks[i].finish(ctx, buf)
+		r.pin.Files[i].SHA256, err = r.tracks[i].finish(ctx, w.buf)
 		return err
 	})
 	if err != nil {
@@ -103,7 +103,7 @@ type track struct {
 }
 
 func newTrack(ctx context.Context, f *gguf.File, tensors []Tensor, count *meter) *track {
-	t := &track{ctx: ctx, file: f, source: f, whole: newFileHasher(), count: count, listener: newTensorListener(nil)}
+	t := &track{ctx: ctx, file: f, source: f, whole: newFileHasher(nil), count: count, listener: newTensorListener(nil)}
 	var spans []span
 	for i, tensor := range f.Tensors {
 		spans = append(spans, span{tensor.DataOffset(), tensors[i].Size, func() io.Writer { return t.listener.begin(&tensors[i]) }})

@@ -46,7 +46,7 @@ func (s *Stage) checkShard(ctx context.Context, job shardJob, want Sum, publishe
 	if size != job.shard.Size {
 		return fmt.Errorf("%q has %d bytes, want %d", name, size, job.shard.Size)
 	}
-	hasher, listener := newFileHasher(), newTensorListener(s.options.Check)
+	hasher, listener := job.newSum(), newTensorListener(s.options.Check)
 	var spans []span
 	for i, v := range job.shard.Views {
 		spans = append(spans, span{job.shard.DataOffset + job.shard.Offsets[i], v.Size(), func() io.Writer {

@@ -100,7 +100,7 @@ func (c *spanCursor) end(size int64) error {
 }
 
 // sumFile returns the SHA-256 and the size of a regular file, links followed.
-func sumFile(ctx context.Context, path string, buf []byte, count io.Writer) (Sum, int64, error) {
+func sumFile(ctx context.Context, path string, w *worker, count io.Writer) (Sum, int64, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return Sum{}, 0, err
@@ -113,12 +113,12 @@ func sumFile(ctx context.Context, path string, buf []byte, count io.Writer) (Sum
 	if !info.Mode().IsRegular() {
 		return Sum{}, 0, fmt.Errorf("%q is not a regular file", path)
 	}
-	hasher := newFileHasher()
+	hasher := w.newSum()
 	var listener io.Writer = hasher
 	if count != nil {
 		listener = io.MultiWriter(hasher, count)
 	}
-	if err := scan(ctx, f, info.Size(), buf, listener, nil); err != nil {
+	if err := scan(ctx, f, info.Size(), w.buf, listener, nil); err != nil {
 		return Sum{}, hasher.size, fmt.Errorf("%s: %w", path, err)
 	}
 	return hasher.Sum(), info.Size(), nil

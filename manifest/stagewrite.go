@@ -22,9 +22,9 @@ func (s *Stage) WriteShards(ctx context.Context) (*Pin, error) {
 	}
 	staged := make([]stagedFile, len(pin.Files))
 	count := newMeter(layout.Bytes(), s.options.Progress)
-	err = forEach(ctx, len(staged), s.options.Workers, func(ctx context.Context, i int, buf []byte) error {
+	err = forEach(ctx, len(staged), s.options.Workers, func(ctx context.Context, i int, w *worker) error {
 		staged[i].Name = pin.Files[i].Name
-		err := s.makeShard(ctx, shardJob{i, &staged[i], layout.Shards[i], tensors[i], count, buf})
+		err := s.makeShard(ctx, shardJob{i, &staged[i], layout.Shards[i], tensors[i], count, w})
 		pin.Files[i].SHA256 = staged[i].SHA256
 		return err
 	})
@@ -75,7 +75,7 @@ type shardJob struct {
 	shard   *gguf.ShardLayout
 	tensors []Tensor
 	count   *meter
-	buf     []byte
+	*worker
 }
 
 // makeShard writes a shard unless an earlier run did.
@@ -95,7 +95,7 @@ func (s *Stage) makeShard(ctx context.Context, job shardJob) error {
 func (s *Stage) writeShard(ctx context.Context, job shardJob) error {
 	listener := newTensorListener(s.options.Check)
 	var err error
-	job.file.SHA256, err = s.writeFile(job.file.Name, job.shard.Size, func(w io.Writer) error {
+	job.file.SHA256, err = s.writeFile(job.file.Name, job.shard.Size, job.newSum(), func(w io.Writer) error {
 		err := job.shard.Write(ctx, io.MultiWriter(w, job.count), job.buf, func(view int) io.Writer {
 			return listener.begin(&job.tensors[view])
 		})
@@ -140,7 +140,7 @@ func (s *Stage) WriteFile(name string, write func(w io.Writer) error) error {
 	if err := s.checkClaimed(name); err != nil {
 		return err
 	}
-	sum, err := s.writeFile(name, 0, write)
+	sum, err := s.writeFile(name, 0, newFileHasher(nil), write)
 	if err != nil {
 		return err
 	}
@@ -161,12 +161,11 @@ func (s *Stage) checkClaimed(name string) error {
 
 // writeFile makes the temporary file of name, of size bytes where that is known, and
 // returns once its bytes are durable.
-func (s *Stage) writeFile(name string, size int64, write func(w io.Writer) error) (Sum, error) {
+func (s *Stage) writeFile(name string, size int64, hasher *fileHasher, write func(w io.Writer) error) (Sum, error) {
 	f, err := s.folder.Create(name + partSuffix)
 	if err != nil {
 		return Sum{}, s.wrap(name, err)
 	}
-	hasher := newFileHasher()
 	err = fill(f, size, hasher, write)
 	if closeErr := f.Close(); err == nil {
 		err = closeErr

@@ -79,9 +79,9 @@ func (v *verifier) checkSums(ctx context.Context, known map[string]Sum) error {
 		}
 	}
 	count := newMeter(total, v.options.Progress)
-	err := forEach(ctx, len(todo), v.options.Workers, func(ctx context.Context, i int, buf []byte) error {
+	err := forEach(ctx, len(todo), v.options.Workers, func(ctx context.Context, i int, w *worker) error {
 		at := todo[i]
-		sums[at], _, faults[at] = sumFile(ctx, v.path(v.listed[at].Name), buf, count)
+		sums[at], _, faults[at] = sumFile(ctx, v.path(v.listed[at].Name), w, count)
 		return ctx.Err()
 	})
 	if err != nil {
