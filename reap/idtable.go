@@ -202,8 +202,8 @@ func nearestKept(m *gguf.Model, e *Experts, l *Layer, ids []int32) ([][]int, err
 		return nil, err
 	}
 	rows := make([][]float64, 0, len(ids))
-	err = eachRow(l.Tensor(Router).Tensor, func(_ int, row []float64) error {
-		rows = append(rows, unit(row, in.scale))
+	err = eachRows(l.Tensor(Router).Tensor, 1, func(_ int, row [][]float64) error {
+		rows = append(rows, unit(row[0], in.scale))
 		return nil
 	})
 	if err != nil {
@@ -221,7 +221,7 @@ func nearestKept(m *gguf.Model, e *Experts, l *Layer, ids []int32) ([][]int, err
 // unit returns row times gamma scaled to length 1, or zeros.
 func unit(row, gamma []float64) []float64 {
 	u := make([]float64, len(row))
-	norm := scaledNorm(row, gamma)
+	norm := scaledNorms([][]float64{row}, gamma)[0]
 	if norm == 0 {
 		return u
 	}

@@ -1,7 +1,6 @@
 package reap
 
 import (
-	"bufio"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -10,11 +9,12 @@ import (
 	"ggufreap/gguf"
 )
 
-// maxRow bounds the memory for one row; the widest models have a few ten thousand.
-const maxRow = 1 << 24
+// maxRow bounds the memory for a row; the widest models have a few ten thousand.
+const maxRow = 1 << 16
 
-// eachRow decodes a tensor row by row. The slice is used again for the next row.
-func eachRow(t *gguf.Tensor, fn func(row int, values []float64) error) error {
+// eachRows decodes a tensor n rows at a time, at the end maybe fewer. The slices are used
+// again for the next rows.
+func eachRows(t *gguf.Tensor, n int, fn func(first int, rows [][]float64) error) error {
 	decode, size := floatDecoder(t)
 	switch {
 	case decode == nil:
@@ -22,15 +22,21 @@ func eachRow(t *gguf.Tensor, fn func(row int, values []float64) error) error {
 	case len(t.Shape) == 0 || t.Shape[0] == 0 || t.Shape[0] > maxRow:
 		return fmt.Errorf("tensor %q: shape %v has no usable rows", t.Name, t.Shape)
 	}
-	width := int(t.Shape[0])
-	values, raw := make([]float64, width), make([]byte, width*size)
-	in := bufio.NewReaderSize(t.Reader(), 1<<18)
-	for row := range int(t.Elements() / t.Shape[0]) {
-		if _, err := io.ReadFull(in, raw); err != nil {
-			return fmt.Errorf("%s: tensor %q: row %d: %w", t.File().Name, t.Name, row, err)
+	width, count := int(t.Shape[0]), int(t.Elements()/t.Shape[0])
+	raw, rows := make([]byte, n*width*size), make([][]float64, n)
+	for i := range rows {
+		rows[i] = make([]float64, width)
+	}
+	in := t.Reader()
+	for first := 0; first < count; first += n {
+		rows = rows[:min(n, count-first)]
+		if got, err := io.ReadFull(in, raw[:len(rows)*width*size]); err != nil {
+			return fmt.Errorf("%s: tensor %q: row %d: %w", t.File().Name, t.Name, first+got/(width*size), err)
 		}
-		decode(values, raw)
-		if err := fn(row, values); err != nil {
+		for i, row := range rows {
+			decode(row, raw[i*width*size:][:width*size])
+		}
+		if err := fn(first, rows); err != nil {
 			return err
 		}
 	}
@@ -41,23 +47,33 @@ func eachRow(t *gguf.Tensor, fn func(row int, values []float64) error) error {
 // and the bytes of an element; nil for a type that is not read.
 func floatDecoder(t *gguf.Tensor) (decode func(dst []float64, src []byte), size int) {
 	order := t.File().Order
-	switch t.Type {
-	case gguf.F32:
+	switch {
+	case t.Type == gguf.F32 && order == binary.ByteOrder(binary.LittleEndian):
+		return decodeSingle, 4
+	case t.Type == gguf.F32:
 		return func(dst []float64, src []byte) {
 			for i := range dst {
 				dst[i] = float64(math.Float32frombits(order.Uint32(src[4*i:])))
 			}
 		}, 4
-	case gguf.BF16: // the upper half of an F32
+	case t.Type == gguf.BF16: // the upper half of an F32
 		return func(dst []float64, src []byte) {
 			for i := range dst {
 				dst[i] = float64(math.Float32frombits(uint32(order.Uint16(src[2*i:])) << 16))
 			}
 		}, 2
-	case gguf.F16:
+	case t.Type == gguf.F16:
 		return func(dst []float64, src []byte) { decodeHalf(dst, src, order) }, 2
 	}
 	return nil, 0
+}
+
+// decodeSingle widens little-endian F32, in which nearly all routers are stored: it does
+// not ask for the byte order of each element.
+func decodeSingle(dst []float64, src []byte) {
+	for i := range dst {
+		dst[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:][:4])))
+	}
 }
 
 // decodeHalf widens IEEE binary16: 1 sign, 5 exponent and 10 fraction bits.
@@ -90,8 +106,8 @@ func readVector(t *gguf.Tensor) ([]float64, error) {
 		return nil, fmt.Errorf("tensor %q: %d dims, want 1", t.Name, len(t.Shape))
 	}
 	var vector []float64
-	err := eachRow(t, func(_ int, values []float64) error {
-		vector = values
+	err := eachRows(t, 1, func(_ int, rows [][]float64) error {
+		vector = rows[0]
 		return nil
 	})
 	return vector, err

@@ -3,6 +3,7 @@ package reap
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"ggufreap/gguf"
@@ -77,9 +78,14 @@ func (in routerInput) check(router *RoutedTensor) error {
 	return nil
 }
 
-// deviation returns the deviation of row's logit when x is isotropic with mean square 1.
-func (in routerInput) deviation(row []float64) float64 {
-	return float64(in.factor * scaledNorm(row, in.scale))
+// deviations returns the deviations of the rows' logits when x is isotropic with mean
+// square 1.
+func (in routerInput) deviations(rows [][]float64) [rowsAtOnce]float64 {
+	norms := scaledNorms(rows, in.scale)
+	for i := range norms {
+		norms[i] = float64(in.factor * norms[i])
+	}
+	return norms
 }
 
 // mean returns the mean of row's logit for such an x: factor * sum_j row_j*shift_j.
@@ -91,16 +97,32 @@ func (in routerInput) mean(row []float64) float64 {
 	return float64(in.factor * sum)
 }
 
-// scaledNorm is the Euclidean norm of row times gamma. The conversions keep the
-// compiler from fusing a product with the sum, which would round once instead of twice
-// on some processors. Square roots are exact to the last bit everywhere.
-func scaledNorm(row, gamma []float64) float64 {
-	var sum float64
-	for j, w := range row {
-		if gamma != nil {
-			w = float64(w * gamma[j])
-		}
-		sum += float64(w * w)
+// rowsAtOnce is how many sums run side by side: each is a chain of additions, in which
+// the processor waits for one before it can begin the next.
+const rowsAtOnce = 4
+
+// scaledNorms are the Euclidean norms of one to rowsAtOnce rows times gamma; nil stands
+// for ones. The conversions keep the compiler from fusing a product with the sum, which
+// would round once instead of twice on some processors. Square roots are exact to the
+// last bit everywhere.
+func scaledNorms(rows [][]float64, gamma []float64) [rowsAtOnce]float64 {
+	if gamma == nil {
+		gamma = slices.Repeat([]float64{1}, len(rows[0]))
 	}
-	return math.Sqrt(sum)
+	var part [rowsAtOnce][]float64
+	for i := range part {
+		part[i] = rows[min(i, len(rows)-1)][:len(gamma)]
+	}
+	var sum [rowsAtOnce]float64
+	for j, g := range gamma {
+		a, b, c, d := float64(part[0][j]*g), float64(part[1][j]*g), float64(part[2][j]*g), float64(part[3][j]*g)
+		sum[0] += float64(a * a)
+		sum[1] += float64(b * b)
+		sum[2] += float64(c * c)
+		sum[3] += float64(d * d)
+	}
+	for i := range sum {
+		sum[i] = math.Sqrt(sum[i])
+	}
+	return sum
 }

@@ -16,10 +16,9 @@ type routerLogits struct {
 	raw       bool // the state is not normalised, so that only ratios of deviations count
 }
 
-// readRouterLogits reads the router of a layer, one row at a time. Router and norm must be
-// F32, F16 or BF16. Sums run in order of the input in float64 with every step rounded, so
-// the numbers are the same on every machine. Bytes read are reported to progress, which
-// may be nil.
+// readRouterLogits reads the router of a layer. Router and norm must be F32, F16 or BF16.
+// Sums run in order of the input in float64 with every step rounded, so the numbers are
+// the same on every machine. Bytes read are reported to progress.
 func readRouterLogits(ctx context.Context, m *gguf.Model, e *Experts, l *Layer, progress func(bytes int64)) (*routerLogits, error) {
 	in, err := readRouterInput(m, e.Architecture, l)
 	if err != nil {
@@ -30,16 +29,17 @@ func readRouterLogits(ctx context.Context, m *gguf.Model, e *Experts, l *Layer, 
 		return nil, err
 	}
 	logits := &routerLogits{raw: in.raw}
-	err = eachRow(router.Tensor, func(expert int, row []float64) error {
-		mean, deviation := in.mean(row), in.deviation(row)
-		if !finite(mean) || !finite(deviation) {
-			return fmt.Errorf("tensor %q: expert %d: the logit has mean %v and deviation %v", router.Name, expert, mean, deviation)
+	err = eachRows(router.Tensor, rowsAtOnce, func(first int, rows [][]float64) error {
+		deviations := in.deviations(rows)
+		for i, row := range rows {
+			mean, deviation := in.mean(row), deviations[i]
+			if !finite(mean) || !finite(deviation) {
+				return fmt.Errorf("tensor %q: expert %d: the logit has mean %v and deviation %v", router.Name, first+i, mean, deviation)
+			}
+			logits.mean = append(logits.mean, mean)
+			logits.deviation = append(logits.deviation, deviation)
 		}
-		logits.mean = append(logits.mean, mean)
-		logits.deviation = append(logits.deviation, deviation)
-		if progress != nil {
-			progress(router.SlabBytes)
-		}
+		progress(int64(len(rows)) * router.SlabBytes)
 		return ctx.Err()
 	})
 	if err != nil {

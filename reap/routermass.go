@@ -36,11 +36,10 @@ import (
 // down to neighbouring numbers, and all functions are those of package portable, so the
 // scores are the same on every machine.
 //
-// Router, norm and biases must be F32, F16 or BF16. One router row is held at a time. Bytes
+// Router, norm and biases must be F32, F16 or BF16. A few router rows are held at a time. Bytes
 // read are reported to progress, which may be nil.
 func RouterMassScores(ctx context.Context, m *gguf.Model, e *Experts, progress func(bytes int64)) (*Scores, error) {
-	s := &Scores{Criterion: NewCriterion(RouterMass), Layers: map[int][]float64{}}
-	for _, l := range e.Layers {
+	layers, err := eachLayer(ctx, e, progress, func(ctx context.Context, l *Layer, progress func(bytes int64)) ([]float64, error) {
 		logits, err := readRouterLogits(ctx, m, e, l, progress)
 		if err != nil {
 			return nil, err
@@ -53,9 +52,12 @@ func RouterMassScores(ctx context.Context, m *gguf.Model, e *Experts, progress f
 		if err != nil {
 			return nil, fmt.Errorf("layer %d: %w", l.Block, err)
 		}
-		s.Layers[l.Block] = g.mass(expectedAbove(e))
+		return g.mass(expectedAbove(e)), nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	return s, nil
+	return &Scores{Criterion: NewCriterion(RouterMass), Layers: layers}, nil
 }
 
 // expectedAbove is the number of experts to expect above the threshold.

@@ -16,16 +16,18 @@ import (
 // unless its bias says so; the score knows nothing of what the expert computes, so it
 // is a proxy, not a measurement. The scores are the same on every machine.
 //
-// Router and norm must be F32, F16 or BF16. One router row is held at a time. Bytes
+// Router and norm must be F32, F16 or BF16. A few router rows are held at a time. Bytes
 // read are reported to progress, which may be nil.
 func RouterNormScores(ctx context.Context, m *gguf.Model, e *Experts, progress func(bytes int64)) (*Scores, error) {
-	s := &Scores{Criterion: NewCriterion(RouterNorm), Layers: map[int][]float64{}}
-	for _, l := range e.Layers {
+	layers, err := eachLayer(ctx, e, progress, func(ctx context.Context, l *Layer, progress func(bytes int64)) ([]float64, error) {
 		logits, err := readRouterLogits(ctx, m, e, l, progress)
 		if err != nil {
 			return nil, err
 		}
-		s.Layers[l.Block] = logits.deviation
+		return logits.deviation, nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	return s, nil
+	return &Scores{Criterion: NewCriterion(RouterNorm), Layers: layers}, nil
 }
