@@ -11,7 +11,7 @@ test: engine
 # Plans and releases on emulated processors of other kinds, with qemu-user, which is
 # installed when it is missing.
 test-cross:
-	@sh .ci/cross
+	@sh .ci/test-cross
 
 lint:
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
