@@ -1,4 +1,4 @@
-.PHONY: build test test-cross lint fmt bench fuzz engine clean
+.PHONY: build test test-cross chaos cross lint fmt bench fuzz engine clean
 
 build:
 	CGO_ENABLED=0 go build -o bin/ggufreap ./cmd/ggufreap
@@ -12,6 +12,15 @@ test: engine
 # installed when it is missing.
 test-cross:
 	@sh .ci/test-cross
+
+# Kills the program hundreds of times, fills disks, breaks reads and writes, and prints
+# what it survived. Some sessions mount file systems and need root.
+chaos:
+	@.ci/chaos
+
+# The systems that the program is built for, and the tests that run as 32-bit programs.
+cross:
+	@.ci/cross
 
 lint:
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }

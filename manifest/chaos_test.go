@@ -83,7 +83,7 @@ type tally struct {
 func newTally(t *testing.T, session string) *tally {
 	c := &tally{}
 	t.Cleanup(func() {
-		fmt.Printf("chaos: %s: kills survived: %d, faults injected: %d, kept to go on with: %d, bytes lost: %d\n", session, c.kills, c.faults, c.kept, c.lost)
+		fmt.Printf("chaos: simulated disk, %s: kills survived: %d, faults injected: %d, bytes lost: %d\n", session, c.kills, c.faults, c.lost)
 	})
 	return c
 }

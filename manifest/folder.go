@@ -37,6 +37,8 @@ type folder interface {
 	// Sync makes names durable, as outputFile.Sync does for bytes.
 	Sync() error
 	Room() (room, error)
+	// Here returns an error when its path no longer leads to it.
+	Here() error
 	Close() error
 }
 
@@ -53,6 +55,9 @@ type outputFile interface {
 	// Reserve asks for the space of a file of size bytes, so that a full disk shows
 	// before the copying. A file system that cannot is no error.
 	Reserve(size int64) error
+	// Drain starts to write size bytes from offset on to disk, and waits for size bytes
+	// that end ahead bytes before them. A file system that cannot is no error.
+	Drain(offset, size, ahead int64) error
 	Sync() error
 	Close() error
 }
@@ -152,7 +157,7 @@ func (f osFolder) Lock(name string) (lockedFile, error) {
 }
 
 func (f osFolder) open(name string, flag int) (osFile, error) {
-	file, err := f.root.OpenFile(name, flag, 0o666)
+	file, err := f.root.OpenFile(name, flag|largeFile, 0o666)
 	return osFile{file}, err
 }
 
@@ -171,9 +176,24 @@ func (f osFolder) Close() error                 { return f.root.Close() }
 func (f osFolder) Sync() error                  { return syncFolder(f.root) }
 func (f osFolder) Room() (room, error)          { return roomOf(f.root.Name()) }
 
+func (f osFolder) Here() error {
+	there, err := os.Stat(f.root.Name())
+	if err != nil {
+		return err
+	}
+	mine, err := f.root.Stat(".")
+	if err == nil && !os.SameFile(there, mine) {
+		err = fmt.Errorf("%q is another folder than it was", f.root.Name())
+	}
+	return err
+}
+
 type osFile struct{ *os.File }
 
 func (f osFile) Reserve(size int64) error { return reserve(f.File, size) }
+func (f osFile) Drain(offset, size, ahead int64) error {
+	return drain(f.File, offset, size, ahead)
+}
 
 func (f osFile) Size() (int64, error) {
 	info, err := f.Stat()

@@ -290,6 +290,7 @@ func (f memFolder) Room() (room, error) {
 	return r, nil
 }
 
+func (f memFolder) Here() error  { return nil }
 func (f memFolder) Close() error { return nil }
 
 // A memHandle is an open file.
@@ -337,7 +338,8 @@ func (h *memHandle) Truncate(size int64) error {
 	return nil
 }
 
-func (h *memHandle) Reserve(int64) error { return h.op("reserve") }
+func (h *memHandle) Reserve(int64) error             { return h.op("reserve") }
+func (h *memHandle) Drain(int64, int64, int64) error { return h.op("drain") }
 
 func (h *memHandle) Sync() error {
 	h.disk.mu.Lock()

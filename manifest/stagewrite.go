@@ -119,12 +119,12 @@ func (s *Stage) writeShard(ctx context.Context, job shardJob) error {
 // checkSame makes sure that a written shard is where it was written, and that the source
 // it was read from has not changed.
 func (s *Stage) checkSame(job shardJob) error {
-	f, err := s.folder.Open(job.file.Name + partSuffix)
+	err := s.folder.Here()
 	if err == nil {
-		err = f.Close()
+		err = s.exists(job.file.Name + partSuffix)
 	}
 	if err != nil {
-		return s.wrap(job.file.Name, fmt.Errorf("looking for it afterwards: %w", err))
+		return s.wrap(job.file.Name, fmt.Errorf("it is gone: %w", err))
 	}
 	if s.options.Unchanged == nil {
 		return nil
@@ -133,6 +133,14 @@ func (s *Stage) checkSame(job shardJob) error {
 		return fmt.Errorf("the source changed while it was read: %w", err)
 	}
 	return nil
+}
+
+func (s *Stage) exists(name string) error {
+	f, err := s.folder.Open(name)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // WriteFile writes a document of the release. Its bytes come from write.
@@ -181,13 +189,36 @@ func fill(f outputFile, size int64, hasher *fileHasher, write func(w io.Writer) 
 	if err := f.Reserve(size); err != nil {
 		return fmt.Errorf("space for %d bytes: %w", size, err)
 	}
-	if err := write(io.MultiWriter(f, hasher)); err != nil {
+	if err := write(io.MultiWriter(&drainedFile{f, 0}, hasher)); err != nil {
 		return err
 	}
 	if size > 0 && hasher.size != size {
 		return fmt.Errorf("wrote %d bytes, want %d", hasher.size, size)
 	}
 	return f.Sync()
+}
+
+// Bytes go to disk drainSize at a time, while drainAhead more are written. The sum is the
+// most that an interrupted run, or the sync at the end of a file, has to wait for.
+const (
+	drainSize  = 8 << 20
+	drainAhead = 4 * drainSize
+)
+
+// A drainedFile does not leave all of the writing to its final sync.
+type drainedFile struct {
+	outputFile
+	size int64
+}
+
+func (f *drainedFile) Write(p []byte) (int, error) {
+	n, err := f.outputFile.Write(p)
+	before := f.size / drainSize
+	f.size += int64(n)
+	for i := before; err == nil && i < f.size/drainSize; i++ {
+		err = f.Drain(i*drainSize, drainSize, drainAhead)
+	}
+	return n, err
 }
 
 // wrap says which file of the release an error is about, and of a full disk what it

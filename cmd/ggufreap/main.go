@@ -55,6 +55,16 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	con := newConsole(stdin, stdout, stderr)
 	ended := make(chan error, 1)
 	go func() { ended <- newApp(con).RunContext(ctx, args) }()
+	return con.await(ctx, ended, patience)
+}
+
+// patience is how long an interrupted command may take to end.
+const patience = 800 * time.Millisecond
+
+// await waits for a command to end, and returns the exit code. An interrupted one that
+// waits for a slow disk is left behind: from any state of a release folder a later run
+// can go on.
+func (con *console) await(ctx context.Context, ended <-chan error, patience time.Duration) int {
 	select {
 	case err := <-ended:
 		return con.conclude(ctx, err)
@@ -68,10 +78,6 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return exitFailed
 	}
 }
-
-// patience is how long an interrupted command may take to end. One that waits for a slow
-// disk is left behind: no state of a release folder is one that it could not go on from.
-const patience = 800 * time.Millisecond
 
 // conclude prints the error of a command, if any, and turns it into the exit code.
 func (con *console) conclude(ctx context.Context, err error) int {

@@ -1,0 +1,313 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"ggufreap/gguf/gguftest"
+	"ggufreap/manifest"
+)
+
+// notRun ends a session that this machine cannot hold, and says so where the counts are
+// printed.
+func notRun(t *testing.T, session, why string) {
+	t.Helper()
+	fmt.Printf("chaos: %s: NOT RUN: %s\n", session, why)
+	t.Skip(why)
+}
+
+// mount mounts a file system until the test ends.
+func mount(t *testing.T, session, source, kind, options string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount(source, dir, kind, 0, options); err != nil {
+		notRun(t, session, fmt.Sprintf("mounting %s: %v", kind, err))
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// stopAt runs the program until n shards are finished, calls change while it is
+// stopped, and returns how it ended. A run that was too fast is tried again.
+func (b *bench) stopAt(n int, prepare func() (out string), change func(p *process, out string)) (out string, r result) {
+	b.t.Helper()
+	for {
+		out = prepare()
+		p := b.start(b.line(out, "--workers", "1"))
+		stopped := waitForShards(out, n)
+		p.Process.Signal(syscall.SIGSTOP)
+		early := stopped && finishedShards(out) < 12 // of 14
+		if early {
+			b.faults++
+			change(p, out)
+		}
+		p.Process.Signal(syscall.SIGCONT)
+		if r = b.wait(p); early {
+			return out, r
+		}
+	}
+}
+
+// wantFailure holds a failed run to what it must say.
+func (b *bench) wantFailure(r result, texts ...string) {
+	b.t.Helper()
+	if r.code != exitFailed {
+		b.t.Errorf("exit %d, want %d\n%s", r.code, exitFailed, r.stderr)
+	}
+	for _, text := range texts {
+		if !strings.Contains(r.stderr, text) {
+			b.t.Errorf("stderr lacks %q:\n%s", text, r.stderr)
+		}
+	}
+}
+
+// TestDiskIsFull writes to a file system that is too small, and to one that fills up in
+// the middle of the run.
+func TestDiskIsFull(t *testing.T) {
+	const session = "full disks"
+	b := newBench(t, session, gguftest.K3(gguftest.K3Options{}), "--preset", "reap568")
+	disk := mount(t, session, "tmpfs", "tmpfs", "size=8m")
+	out := filepath.Join(disk, "release")
+	b.faults++
+	b.wantFailure(b.run(out), "bytes are needed, 8388608 are free", "hint: 7.43 MB are lacking")
+	if exists(out) {
+		t.Error("the refused run left a folder")
+	}
+
+	if err := syscall.Mount("", disk, "", syscall.MS_REMOUNT, "size=20m"); err != nil {
+		t.Fatal(err)
+	}
+	filler := filepath.Join(disk, "filler")
+	out, r := b.stopAt(2, func() string {
+		if err := os.RemoveAll(out); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}, func(*process, string) {
+		f, err := os.Create(filler)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		for block := make([]byte, 4096); err == nil; {
+			_, err = f.Write(block)
+		}
+	})
+	b.wantFailure(r, "no space left on device", "bytes of shards are still to be written", "are finished and stay in", "--resume")
+	b.wantFailure(b.run(out, "--resume"), "bytes are needed")
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	b.goOn(out, "with room again")
+}
+
+// TestTooManyFiles writes to a file system that runs out of names.
+func TestTooManyFiles(t *testing.T) {
+	const session = "disks without free names"
+	b := newBench(t, session, gguftest.K3(gguftest.K3Options{}), "--preset", "reap568")
+	disk := mount(t, session, "tmpfs", "tmpfs", "nr_inodes=8")
+	out := filepath.Join(disk, "release")
+	b.faults++
+	b.wantFailure(b.run(out), "no space left on device", "are finished and stay in")
+	if err := syscall.Mount("", disk, "", syscall.MS_REMOUNT, "nr_inodes=100"); err != nil {
+		t.Fatal(err)
+	}
+	b.goOn(out, "with names again")
+}
+
+// TestReadOnlyDisk is refused before anything is written.
+func TestReadOnlyDisk(t *testing.T) {
+	const session = "read-only disks"
+	b := newBench(t, session, gguftest.K3(gguftest.K3Options{}), "--preset", "reap568")
+	disk := mount(t, session, "tmpfs", "tmpfs", "")
+	out := filepath.Join(disk, "release")
+	if err := os.Mkdir(out, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("", disk, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{out, filepath.Join(disk, "new")} {
+		b.faults++
+		b.wantFailure(b.run(dir), "read-only file system", dir)
+	}
+	if names := folder(t, out); len(names) > 0 {
+		t.Errorf("left %q", names)
+	}
+}
+
+// TestFileSizeLimit meets RLIMIT_FSIZE, before the run and in the middle.
+func TestFileSizeLimit(t *testing.T) {
+	b := newBench(t, "file size limits", gguftest.K3(gguftest.K3Options{}), "--preset", "reap568")
+	out := filepath.Join(t.TempDir(), "release")
+	b.faults++
+	limited := b.startCommand("sh", append([]string{"-c", `ulimit -f 2000; exec "$0" "$@"`, b.program}, b.line(out)...)...)
+	b.wantFailure(b.wait(limited), `this process may write files of 1024000 at most`, `K3-REAP568-00002-of-00014.gguf`)
+	if exists(out) {
+		t.Error("the refused run left a folder")
+	}
+
+	out, r := b.stopAt(1, func() string { return filepath.Join(t.TempDir(), "release") }, func(p *process, _ string) {
+		limit := syscall.Rlimit{Cur: 1 << 20, Max: 1 << 20}
+		if _, _, errno := syscall.Syscall6(syscall.SYS_PRLIMIT64, uintptr(p.Process.Pid), syscall.RLIMIT_FSIZE, uintptr(unsafe.Pointer(&limit)), 0, 0, 0); errno != 0 {
+			t.Fatal(errno)
+		}
+	})
+	b.wantFailure(r, "file too large", "are finished and stay in")
+	b.goOn(out, "without the limit")
+}
+
+// TestSourceChanges writes to a source file, and replaces it, while a run is stopped.
+func TestSourceChanges(t *testing.T) {
+	b := newBench(t, "changing sources", gguftest.K3(gguftest.K3Options{}), "--preset", "reap568")
+	last := b.files[len(b.files)-1]
+	info, err := os.Stat(last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	aside := last + ".aside"
+	for what, change := range map[string]func() error{
+		"touched":  func() error { return os.Chtimes(last, time.Time{}, info.ModTime().Add(time.Second)) },
+		"longer":   func() error { return os.WriteFile(last, []byte(b.source[filepath.Base(last)]+"x"), 0o666) },
+		"cut":      func() error { return os.Truncate(last, info.Size()/2) },
+		"replaced": func() error { return os.WriteFile(aside+"2", nil, 0o666) }, // renamed below
+	} {
+		t.Run(what, func(t *testing.T) {
+			if err := os.Link(last, aside); err != nil {
+				t.Fatal(err)
+			}
+			out, r := b.stopAt(1, func() string { return filepath.Join(t.TempDir(), "release") }, func(*process, string) {
+				if err := change(); err != nil {
+					t.Fatal(err)
+				}
+				if what == "replaced" {
+					if err := os.Rename(aside+"2", last); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+			b.wantFailure(r, filepath.Base(last))
+			if exists(filepath.Join(out, manifest.SumsName)) {
+				t.Error("the folder has a list of sums")
+			}
+			if r := b.run(out, "--resume"); r.code != exitFailed {
+				t.Errorf("going on with the changed source: exit %d\n%s", r.code, r.stderr)
+			}
+			// Bring the source back as it was: same file, same bytes, same time.
+			if err := os.Rename(aside, last); err != nil {
+				t.Fatal(err)
+			}
+			os.Remove(aside) // still there where both were links to one file
+			if err := os.WriteFile(last, []byte(b.source[filepath.Base(last)]), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chtimes(last, time.Time{}, info.ModTime()); err != nil {
+				t.Fatal(err)
+			}
+			b.goOn(out, what)
+		})
+	}
+}
+
+// TestBadDisk reads a source, and writes a release, on a disk whose blocks are gone.
+func TestBadDisk(t *testing.T) {
+	const session = "bad disks"
+	b := newBench(t, session, gguftest.K3(gguftest.K3Options{}), "--preset", "reap568")
+	image := filepath.Join(t.TempDir(), "image")
+	if err := os.WriteFile(image, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(image, 64<<20); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("mkfs.ext4", "-q", "-O", "^has_journal", image).CombinedOutput(); err != nil {
+		notRun(t, session, fmt.Sprintf("mkfs.ext4: %v %s", err, out))
+	}
+	disk := t.TempDir()
+	if out, err := exec.Command("mount", "-o", "loop", image, disk).CombinedOutput(); err != nil {
+		notRun(t, session, fmt.Sprintf("mounting a loop device: %v %s", err, out))
+	}
+	t.Cleanup(func() { exec.Command("umount", "-l", disk).Run() })
+	var copies []string
+	for _, file := range b.files {
+		copied := filepath.Join(disk, filepath.Base(file))
+		if err := os.WriteFile(copied, []byte(b.source[filepath.Base(file)]), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		copies = append(copies, copied)
+	}
+	syscall.Sync()
+	headers := copies[0] // read now, so that only data is lost
+	if r := b.wait(b.start([]string{"inspect", headers})); r.code != exitOK {
+		t.Fatalf("exit %d\n%s", r.code, r.stderr)
+	}
+	if err := os.Truncate(image, 8<<20); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("/proc/sys/vm/drop_caches", []byte("1"), 0); err != nil {
+		notRun(t, session, err.Error())
+	}
+	b.faults++
+	out := filepath.Join(t.TempDir(), "release")
+	b.wantFailure(b.wait(b.start([]string{"prune", "--keep", "568", "-o", out, copies[0]})), "input/output error", disk)
+	if exists(filepath.Join(out, manifest.SumsName)) {
+		t.Error("the folder has a list of sums")
+	}
+}
+
+// TestSystemCallFaults lets system calls of the program fail, with strace. A run that
+// meets the fault must say so and leave what can be gone on with.
+func TestSystemCallFaults(t *testing.T) {
+	const session = "system call faults"
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		notRun(t, session, "strace is not installed")
+	}
+	b := newBench(t, session, gguftest.K3(gguftest.K3Options{}), "--preset", "reap568")
+	ended := 0
+	log := filepath.Join(t.TempDir(), "log")
+	for _, fault := range []string{
+		"fsync:error=EIO", "fsync:error=ENOSPC", "fallocate:error=ENOSPC", "fallocate:error=EDQUOT",
+		"write:error=EIO", "write:error=ENOSPC", "write:error=EDQUOT", "pwrite64:error=EIO", "pwrite64:error=ENOSPC",
+		"pread64:error=EIO", "ftruncate:error=EIO", "renameat:error=EIO", "unlinkat:error=EIO",
+		"close:error=EIO", "statfs:error=EIO", "flock:error=EIO", "getdents64:error=EIO", "mkdirat:error=EACCES",
+	} {
+		for when := 1; when <= min(*chaos, 8); when++ {
+			out := filepath.Join(t.TempDir(), "release")
+			call, _, _ := strings.Cut(fault, ":")
+			what := fmt.Sprintf("%s:when=%d", fault, when)
+			r := b.wait(b.startCommand(strace, append([]string{"-f", "--seccomp-bpf", "-qqq", "-o", log,
+				"-e", "trace=" + call, "-e", "inject=" + what, b.program}, b.line(out)...)...))
+			data, err := os.ReadFile(log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bytes.Contains(data, []byte("(INJECTED)")) {
+				b.faults++
+			}
+			if r.code == exitFailed && strings.HasPrefix(r.stderr, "ggufreap: ") { // a line of it may have met the fault itself
+				ended++
+			} else if r.code != exitOK {
+				t.Errorf("%s: exit %d\n%s", what, r.code, r.stderr)
+			}
+			b.checkList(out, what)
+			b.goOn(out, what)
+		}
+	}
+	fmt.Printf("chaos: %s: %d of %d ended the run\n", session, ended, b.faults)
+	if ended == 0 {
+		t.Error("no fault ended a run")
+	}
+}

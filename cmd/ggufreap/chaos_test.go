@@ -1,0 +1,437 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
+	"ggufreap/manifest"
+)
+
+// chaos multiplies the sessions that end the program at random.
+var chaos = flag.Int("chaos", 1, "how many times to repeat the sessions with random faults")
+
+// programDir is where program builds.
+var programDir string
+
+func TestMain(m *testing.M) {
+	var err error
+	if programDir, err = os.MkdirTemp("", "ggufreap-test"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(programDir)
+	os.Exit(code)
+}
+
+// program builds the program, once.
+var program = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(programDir, "ggufreap")
+	build := exec.Command("go", "build", "-o", path, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%w\n%s", err, out)
+	}
+	return path, err
+})
+
+// A bench is the built program, a source, and what prune makes of it undisturbed.
+type bench struct {
+	t       *testing.T
+	program string
+	args    []string // of prune, without the output folder and the source
+	files   []string // of the source
+	source  map[string]string
+	want    map[string]string
+	took    time.Duration
+	tally
+}
+
+// A tally counts what a session did, and prints it when the test ends.
+type tally struct {
+	kills, faults int
+	lost          int // bytes of sources and releases that are missing or wrong in the end
+}
+
+func newBench(t *testing.T, session string, spec gguftest.Spec, args ...string) *bench {
+	t.Helper()
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	b := &bench{t: t, program: path, args: append([]string{"prune"}, args...)}
+	if b.files, err = spec.Write(filepath.Join(dir, "source"), gguf.Split{Shards: 5}); err != nil {
+		t.Fatal(err)
+	}
+	b.source = folder(t, filepath.Dir(b.files[0]))
+	out := filepath.Join(dir, "reference")
+	started := time.Now()
+	if r := b.run(out); r.code != exitOK {
+		t.Fatalf("exit %d\n%s", r.code, r.stderr)
+	}
+	b.took = time.Since(started)
+	b.want = folder(t, out)
+	t.Cleanup(func() {
+		b.lost += lostBytes(folder(t, filepath.Dir(b.files[0])), b.source)
+		fmt.Printf("chaos: %s: kills survived: %d, faults injected: %d, bytes lost: %d\n", session, b.kills, b.faults, b.lost)
+		if b.lost > 0 {
+			t.Errorf("%d bytes are lost", b.lost)
+		}
+	})
+	return b
+}
+
+// line is the command line that writes the release into out.
+func (b *bench) line(out string, more ...string) []string {
+	return slices.Concat(b.args, more, []string{"-o", out, b.files[0]})
+}
+
+// run runs the program to its end.
+func (b *bench) run(out string, more ...string) result {
+	b.t.Helper()
+	return b.wait(b.start(b.line(out, more...)))
+}
+
+// A process is a run of the program that may not have ended.
+type process struct {
+	*exec.Cmd
+	stdout, stderr bytes.Buffer
+}
+
+func (b *bench) start(args []string) *process {
+	b.t.Helper()
+	return b.startCommand(b.program, args...)
+}
+
+func (b *bench) startCommand(name string, args ...string) *process {
+	b.t.Helper()
+	p := &process{Cmd: exec.Command(name, args...)}
+	p.Stdout, p.Stderr = &p.stdout, &p.stderr
+	if err := p.Start(); err != nil {
+		b.t.Fatal(err)
+	}
+	return p
+}
+
+// wait returns how a process ended; one that was killed has exit code -1.
+func (b *bench) wait(p *process) result {
+	b.t.Helper()
+	err := p.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		b.t.Fatal(err)
+	}
+	return result{p.stdout.String(), p.stderr.String(), p.ProcessState.ExitCode()}
+}
+
+// compare counts what a folder that should be the finished release lacks.
+func (b *bench) compare(out, what string) {
+	b.t.Helper()
+	got := folder(b.t, out)
+	lost := lostBytes(got, b.want)
+	b.lost += lost
+	if lost > 0 || len(got) != len(b.want) {
+		b.t.Errorf("%s: %d bytes are missing or wrong, %d files, want %d", what, lost, len(got), len(b.want))
+	}
+}
+
+// goOn resumes what is in out, which must then be the release.
+func (b *bench) goOn(out, what string) {
+	b.t.Helper()
+	if !finished(out) {
+		if r := b.run(out, "--resume"); r.code != exitOK {
+			b.t.Errorf("%s: going on: exit %d\n%s", what, r.code, r.stderr)
+			return
+		}
+	}
+	b.compare(out, what)
+}
+
+// lostBytes counts the bytes of want that got has not.
+func lostBytes(got, want map[string]string) int {
+	lost := 0
+	for name, data := range want {
+		if got[name] == data {
+			continue
+		}
+		for i := range len(data) {
+			if i >= len(got[name]) || got[name][i] != data[i] {
+				lost++
+			}
+		}
+		lost += max(len(got[name])-len(data), 0)
+	}
+	return lost
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+func finished(out string) bool {
+	return exists(filepath.Join(out, manifest.SumsName)) && !exists(filepath.Join(out, manifest.JournalName))
+}
+
+// phase says how far a run had come by what it left.
+func phase(out string) string {
+	journal, _ := os.ReadFile(filepath.Join(out, manifest.JournalName))
+	names, _ := filepath.Glob(filepath.Join(out, "*.gguf"))
+	switch {
+	case finished(out):
+		return "after the last byte"
+	case len(journal) == 0:
+		return "before the first byte"
+	case exists(filepath.Join(out, manifest.SumsName)):
+		return "between list and journal"
+	case len(names) > 0:
+		return "giving names"
+	}
+	return "copying"
+}
+
+// checkList holds a folder that has a list of sums to it.
+func (b *bench) checkList(out, what string) {
+	b.t.Helper()
+	data, err := os.ReadFile(filepath.Join(out, manifest.SumsName))
+	if err != nil {
+		return
+	}
+	if string(data) != b.want[manifest.SumsName] {
+		b.t.Errorf("%s: the list of sums is not the release's", what)
+	}
+	for name, want := range b.want {
+		if got, err := os.ReadFile(filepath.Join(out, name)); err != nil || string(got) != want {
+			b.t.Errorf("%s: the list stands beside %q, which is missing or wrong: %v", what, name, err)
+		}
+	}
+}
+
+// TestKill kills the program at random points and goes on until the release is whole.
+// Half the kills wait for a sign of progress first, so that short phases are hit too.
+func TestKill(t *testing.T) {
+	b := newBench(t, "kills", gguftest.K3(gguftest.K3Options{}), "--preset", "reap568")
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	phases := map[string]int{}
+	for session := 0; b.kills < 16**chaos; session++ {
+		out := filepath.Join(t.TempDir(), "release")
+		for {
+			what := fmt.Sprintf("seed %d, session %d, after %d kills", seed, session, b.kills)
+			p := b.start(b.line(out, "--resume", "--workers", fmt.Sprint(1+rng.IntN(3))))
+			killAtRandom(p, out, b.took, rng)
+			r := b.wait(p)
+			if r.code != -1 && r.code != exitOK {
+				t.Fatalf("%s: exit %d\n%s", what, r.code, r.stderr)
+			}
+			b.checkList(out, what)
+			if r.code == -1 {
+				b.kills++
+				phases[phase(out)]++
+			}
+			if finished(out) {
+				break
+			}
+		}
+		b.compare(out, fmt.Sprintf("seed %d, session %d", seed, session))
+		if t.Failed() {
+			break
+		}
+	}
+	fmt.Printf("chaos: kills: %v\n", phases)
+}
+
+// killAtRandom kills a process some time within a run's, or soon after a sign.
+func killAtRandom(p *process, out string, took time.Duration, rng *rand.Rand) {
+	shards := finishedShards(out) + 1 + rng.IntN(5)
+	signs := []func() bool{
+		nil, nil, nil,
+		func() bool { return exists(filepath.Join(out, manifest.JournalName)) },
+		func() bool { return finishedShards(out) >= shards },
+		func() bool { return finishedShards(out) >= shards },
+		func() bool { return phase(out) == "giving names" },
+		func() bool { return exists(filepath.Join(out, manifest.SumsName+".part")) },
+	}
+	sign := signs[rng.IntN(len(signs))]
+	delay := time.Duration(rng.Int64N(int64(took)))
+	if sign != nil {
+		delay /= 100
+		for deadline := time.Now().Add(3 * took); !sign() && time.Now().Before(deadline); {
+			time.Sleep(20 * time.Microsecond)
+		}
+	}
+	time.Sleep(delay)
+	p.Process.Kill()
+}
+
+// finishedShards counts the lines of the journal behind its head.
+func finishedShards(out string) int {
+	journal, _ := os.ReadFile(filepath.Join(out, manifest.JournalName))
+	return max(bytes.Count(journal, []byte("\n"))-1, 0)
+}
+
+// waitForShards waits until n shards are finished, and reports false when the release is
+// finished first.
+func waitForShards(out string, n int) bool {
+	for !finished(out) {
+		if finishedShards(out) >= n {
+			return true
+		}
+		time.Sleep(20 * time.Microsecond)
+	}
+	return false
+}
+
+// TestInterruptSaysHowToGoOn sends signals, and types what the hint says.
+func TestInterruptSaysHowToGoOn(t *testing.T) {
+	b := newBench(t, "interrupts", gguftest.K3(gguftest.K3Options{}), "--preset", "reap568", "--workers", "1")
+	hint := regexp.MustCompile(`hint: (\d+) of 14 shards are finished and stay in (\S+); to go on: ggufreap (prune --resume .*)\n`)
+	var longest time.Duration
+	for i := 0; b.kills < 4**chaos; i++ {
+		out := filepath.Join(t.TempDir(), "release")
+		p := b.start(b.line(out))
+		interrupted := waitForShards(out, 1+i%3)
+		sent := time.Now()
+		p.Process.Signal([]os.Signal{os.Interrupt, syscall.SIGTERM}[i%2])
+		r := b.wait(p)
+		if !interrupted || r.code == exitOK {
+			continue
+		}
+		longest = max(longest, time.Since(sent))
+		b.kills++
+		m := hint.FindStringSubmatch(r.stderr)
+		if r.code != exitFailed || !strings.Contains(r.stderr, "error: interrupted\n") || m == nil {
+			t.Fatalf("exit %d\n%s", r.code, r.stderr)
+		}
+		if exists(filepath.Join(out, manifest.SumsName)) {
+			t.Error("an interrupted release has a list of sums")
+		}
+		again := exec.Command("sh", "-c", shellQuote(b.program)+" "+m[3])
+		if text, err := again.CombinedOutput(); err != nil || !strings.Contains(string(text), "going on in ") {
+			t.Fatalf("%s: %v\n%s", m[3], err, text)
+		}
+		b.compare(out, "after an interrupt")
+	}
+	fmt.Printf("chaos: interrupts: the slowest took %d ms to end\n", longest.Milliseconds())
+}
+
+// TestInterruptBeforeAnyShard leaves nothing.
+func TestInterruptBeforeAnyShard(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "release")
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	r := ggufreapContext(t, ctx, "prune", "--keep", "16", "-o", out, writeModel(t, smallK3(), 3)[0])
+	if r.code != exitFailed || !strings.Contains(r.stderr, "error: interrupted\n") {
+		t.Errorf("exit %d\n%s", r.code, r.stderr)
+	}
+	if exists(out) {
+		t.Errorf("left %q", folder(t, out))
+	}
+}
+
+// TestInterruptDoesNotWaitForTheDisk has a command that does not end.
+func TestInterruptDoesNotWaitForTheDisk(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var stderr bytes.Buffer
+	con := newConsole(nil, &bytes.Buffer{}, &stderr)
+	hint := "to go on: x"
+	con.rest.Store(&hint)
+	if code := con.await(ctx, make(chan error), time.Millisecond); code != exitFailed {
+		t.Errorf("exit %d, want %d", code, exitFailed)
+	}
+	if want := "ggufreap: error: interrupted\nggufreap: hint: to go on: x\n"; stderr.String() != want {
+		t.Errorf("stderr is %q, want %q", stderr.String(), want)
+	}
+}
+
+// TestSecondRunIsRefused starts a run while another is stopped in the middle.
+func TestSecondRunIsRefused(t *testing.T) {
+	b := newBench(t, "second runs", gguftest.K3(gguftest.K3Options{}), "--preset", "reap568", "--workers", "1")
+	for b.faults == 0 {
+		out := filepath.Join(t.TempDir(), "release")
+		p := b.start(b.line(out))
+		stopped := waitForShards(out, 1)
+		p.Process.Signal(syscall.SIGSTOP)
+		if stopped && !finished(out) {
+			b.faults++
+			for _, tc := range []struct{ flag, want string }{
+				{"--resume", "is being written to by another run"},
+				{"--force", "holds an unfinished release"},
+				{"--json", "holds an unfinished release"},
+			} {
+				if r := b.run(out, tc.flag); r.code != exitFailed || !strings.Contains(r.stderr, tc.want) {
+					t.Errorf("%s: exit %d, want %d and %q in\n%s", tc.flag, r.code, exitFailed, tc.want, r.stderr)
+				}
+			}
+		}
+		p.Process.Signal(syscall.SIGCONT)
+		if r := b.wait(p); r.code != exitOK {
+			t.Fatalf("exit %d\n%s", r.code, r.stderr)
+		}
+		b.compare(out, "after a second run")
+	}
+}
+
+// TestFolderVanishes removes, moves and replaces the folder while a run is stopped.
+func TestFolderVanishes(t *testing.T) {
+	b := newBench(t, "vanishing folders", gguftest.K3(gguftest.K3Options{}), "--preset", "reap568", "--workers", "1")
+	for what, vanish := range map[string]func(out string) error{
+		"removed": os.RemoveAll,
+		"moved":   func(out string) error { return os.Rename(out, out+"-moved") },
+		"replaced": func(out string) error {
+			return errors.Join(os.Rename(out, out+"-moved"), os.Mkdir(out, 0o777))
+		},
+	} {
+		for done := false; !done; {
+			out := filepath.Join(t.TempDir(), "release")
+			p := b.start(b.line(out))
+			stopped := waitForShards(out, 2)
+			p.Process.Signal(syscall.SIGSTOP)
+			done = stopped && finishedShards(out) < 10
+			if done {
+				b.faults++
+				if err := vanish(out); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p.Process.Signal(syscall.SIGCONT)
+			r := b.wait(p)
+			if !done {
+				continue
+			}
+			if r.code != exitFailed || !strings.Contains(r.stderr, out) {
+				t.Errorf("%s: exit %d, want %d and the folder's name in\n%s", what, r.code, exitFailed, r.stderr)
+			}
+			if exists(filepath.Join(out, manifest.SumsName)) {
+				t.Errorf("%s: the folder has a list of sums", what)
+			}
+			if moved := out + "-moved"; what != "removed" {
+				b.goOn(moved, what)
+			} else {
+				b.goOn(out, what)
+			}
+		}
+	}
+}
