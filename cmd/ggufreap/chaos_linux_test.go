@@ -275,7 +275,7 @@ func TestSystemCallFaults(t *testing.T) {
 	if err != nil {
 		notRun(t, session, "strace is not installed")
 	}
-	b := newBench(t, session, gguftest.K3(gguftest.K3Options{}), "--preset", "reap568")
+	b := newBench(t, session, smallK3(), "--keep", "16", "--shards", "5")
 	ended := 0
 	log := filepath.Join(t.TempDir(), "log")
 	for _, fault := range []string{

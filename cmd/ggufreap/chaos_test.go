@@ -341,9 +341,10 @@ func TestInterruptBeforeAnyShard(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "release")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	r := ggufreapContext(t, ctx, "prune", "--keep", "16", "-o", out, writeModel(t, smallK3(), 3)[0])
-	if r.code != exitFailed || !strings.Contains(r.stderr, "error: interrupted\n") {
-		t.Errorf("exit %d\n%s", r.code, r.stderr)
+	var stdout, stderr bytes.Buffer
+	code := run(ctx, []string{"ggufreap", "prune", "--keep", "16", "-o", out, writeModel(t, smallK3(), 3)[0]}, nil, &stdout, &stderr)
+	if code != exitFailed || !strings.Contains(stderr.String(), "error: interrupted\n") {
+		t.Errorf("exit %d\n%s", code, stderr.String())
 	}
 	if exists(out) {
 		t.Errorf("left %q", folder(t, out))

@@ -21,6 +21,7 @@ How to cut:
 Output:
   -o, --output DIR       the folder to write; it must be empty or new
       --name STEM        stem of the file names (that of the source)
+      --resume           go on with a run that was interrupted in DIR
       --force            accept a folder that is not empty
       --workers N        shards written at once (one for each processor)
       --dry-run          print the exact files and bytes, and stop
@@ -43,6 +44,7 @@ func reshardCommand(con *console) *cli.Command {
 		Flags: append(append(splitFlags(), con.progressFlags()...),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}},
 			&cli.StringFlag{Name: "name"},
+			&cli.BoolFlag{Name: "resume"},
 			&cli.BoolFlag{Name: "force"},
 			&cli.IntFlag{Name: "workers"},
 			&cli.BoolFlag{Name: "dry-run"},
