@@ -89,7 +89,7 @@ func TestCheckAgainstWrongGGUFHashes(t *testing.T) {
 			[]string{"sha1 is the strongest hash"}},
 		"uuid": {"uuid      8c2cdb42-98a0-5bc0-9bb5-9a1db3f7e1a0  x.gguf\nxxh3      d24ec4f1a98c6e5b  x.gguf\n",
 			[]Finding{{KindList, "", "", NoExpert, "no line of the manifest could be compared"}},
-			[]string{"1 lines of uuid were not compared: a uuid is a name", "1 lines of xxh3 were not compared"}},
+			[]string{"lines of uuid were not compared: 1; a uuid is a name", "lines of xxh3 were not compared: 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := mustCheck(t, m, mustHashes(t, test.manifest), CheckOptions{})

@@ -227,7 +227,7 @@ func (h *hashCheck) place(rows GGUFHashes) {
 		}
 	}
 	for _, algorithm := range slices.Sorted(maps.Keys(passed)) {
-		h.report.gap(fmt.Sprintf("%d lines of %s were not compared: %s", passed[algorithm], algorithm, otherHashes[algorithm]), "what those lines say")
+		h.report.gap(fmt.Sprintf("lines of %s were not compared: %d; %s", algorithm, passed[algorithm], otherHashes[algorithm]), "what those lines say")
 	}
 }
 
@@ -303,6 +303,9 @@ func (h *hashCheck) compare() {
 		default:
 			h.find(KindDigest, row.file, h.model.Files[row.file].Tensors[row.tensor].Name, what)
 		}
+	}
+	if len(h.placed) == 0 {
+		return
 	}
 	h.report.checked(fmt.Sprintf("digests: %d of %d are as the manifest says (%s)", same, len(h.placed), strings.Join(slices.Sorted(maps.Keys(h.used)), ", ")))
 }

@@ -43,7 +43,7 @@ func (c *checker) listing(ctx context.Context, what string, entries []listedFile
 		}
 	}
 	if others := len(entries) - listed; others > 0 {
-		c.report.gap(fmt.Sprintf("%s has %d more files", what, others), "whether those are there and right")
+		c.report.gap(fmt.Sprintf("%s names other files too: %d", what, others), "whether those are there and right")
 	}
 	return c.compareFiles(ctx, what, entries, found)
 }

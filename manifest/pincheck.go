@@ -155,6 +155,27 @@ func (s *Slabs) check(t *Tensor) error {
 	return nil
 }
 
+// CheckPinnable returns an error when the pin of what a layout holds could not be written
+// as a document, since a name is not UTF-8.
+func CheckPinnable(stem string, layout *gguf.Layout) error {
+	if err := checkText("file name", stem); err != nil {
+		return err
+	}
+	for _, shard := range layout.Shards {
+		for _, key := range shard.Metadata.Keys() {
+			if err := checkText("key", key); err != nil {
+				return err
+			}
+		}
+		for _, v := range shard.Views {
+			if err := checkText("tensor name", v.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return checkText("architecture", layout.Shards[0].Metadata.Architecture())
+}
+
 func (d Declared) check() error {
 	for _, fact := range []struct {
 		what string

@@ -85,8 +85,14 @@ func (r *release) documentNames() []string {
 	for _, d := range r.documents {
 		names = append(names, d.name)
 	}
-	return append(names, manifest.PinName)
+	if r.pinnable() == nil {
+		names = append(names, manifest.PinName)
+	}
+	return names
 }
+
+// pinnable says why the release has no pin, nil when it has one.
+func (r *release) pinnable() error { return manifest.CheckPinnable(r.stem, r.layout) }
 
 // staged is the release as package manifest writes it.
 func (r *release) staged() manifest.Release {
@@ -119,6 +125,9 @@ func (con *console) writeRelease(c *cli.Context, r *release) (*manifest.Pin, err
 		return nil, explainRefusal(c, err)
 	}
 	con.announce(c, r, stage)
+	if err := r.pinnable(); err != nil {
+		con.warnf("the release gets no %s: %v", manifest.PinName, err)
+	}
 	pin, err := r.fill(c.Context, stage)
 	closeErr := stage.Close()
 	if err != nil {
@@ -163,9 +172,11 @@ func (r *release) fill(ctx context.Context, stage *manifest.Stage) (*manifest.Pi
 			return nil, err
 		}
 	}
-	err = stage.WriteFile(manifest.PinName, func(w io.Writer) error { return manifest.EncodePin(w, manifest.PinName, pin) })
-	if err != nil {
-		return nil, err
+	if r.pinnable() == nil {
+		err := stage.WriteFile(manifest.PinName, func(w io.Writer) error { return manifest.EncodePin(w, manifest.PinName, pin) })
+		if err != nil {
+			return nil, err
+		}
 	}
 	return pin, stage.Publish(ctx)
 }

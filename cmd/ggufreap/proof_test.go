@@ -1,0 +1,398 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
+	"ggufreap/manifest"
+)
+
+// proofFolder makes a folder with a source of nine shards and its pin.
+func proofFolder(t *testing.T) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	if _, err := smallK3().Write("source", gguf.Split{Shards: 9}); err != nil {
+		t.Fatal(err)
+	}
+	succeed(t, "pin", "-o", "source.pin.json.zst", "source")
+}
+
+// shuffledPlan keeps 16 of 32 experts out of order.
+const shuffledPlan = `{"1":[31,2,17,4,5,6,7,8,9,10,11,12,13,14,15,0],"2":[30,1,3,5,7,9,11,13,15,17,19,21,23,25,27,29]}`
+
+// TestPruneHoldsTheSourceAgainstItsPin changes one byte of the source after it was pinned.
+func TestPruneHoldsTheSourceAgainstItsPin(t *testing.T) {
+	proofFolder(t)
+	writeText(t, "plan.json", shuffledPlan)
+	prune := func(out string) result {
+		return ggufreap(t, "prune", "--plan", "plan.json", "--source-pin", "source.pin.json.zst", "--shards", "5", "-o", out, "source")
+	}
+	if r := prune("good"); r.code != exitOK || !strings.Contains(r.stdout, "every one that was read is the pinned one") {
+		t.Fatalf("exit %d, %s%s", r.code, r.stdout, r.stderr)
+	}
+	m := openModel(t, "source")
+	for what, test := range map[string]struct {
+		tensor string
+		expert int // NoExpert for a whole tensor
+		stops  bool
+	}{
+		"a kept expert":      {"blk.1.ffn_up_exps.weight", 17, true},
+		"a kept router row":  {"blk.2.ffn_gate_inp.weight", 30, true},
+		"a kept bias":        {"blk.2.exp_probs_b.bias", 1, true},
+		"a dropped expert":   {"blk.1.ffn_up_exps.weight", 1, false},
+		"a tensor":           {"blk.0.ffn_up.weight", manifest.NoExpert, true},
+		"the last expert":    {"blk.2.ffn_down_exps.weight", 29, true},
+		"a dropped bias":     {"blk.2.exp_probs_b.bias", 0, false},
+		"the last of a file": {"output.weight", manifest.NoExpert, true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			tensor := m.Tensor(test.tensor)
+			at := tensor.DataOffset()
+			if test.expert != manifest.NoExpert {
+				at += int64(test.expert) * tensor.Size / 32
+			}
+			file := tensor.File().Name
+			if err := flip(file, int(at)); err != nil {
+				t.Fatal(err)
+			}
+			defer flip(file, int(at))
+			out := strings.ReplaceAll(what, " ", "-")
+			r := prune(out)
+			place := fmt.Sprintf("%s: tensor %q", file, test.tensor)
+			if test.expert != manifest.NoExpert {
+				place += fmt.Sprintf(": expert %d", test.expert)
+			}
+			switch {
+			case !test.stops && r.code != exitOK:
+				t.Errorf("exit %d, %s", r.code, r.stderr)
+			case test.stops && (r.code != exitFailed || !strings.Contains(r.stderr, place+": ") || !strings.Contains(r.stderr, "the source's pin says")):
+				t.Errorf("exit %d, want %q in %s", r.code, place, r.stderr)
+			}
+			if _, err := os.Stat(filepath.Join(out, manifest.SumsName)); (err == nil) == test.stops {
+				t.Errorf("manifest: %v", err)
+			}
+		})
+	}
+}
+
+func TestPruneRefusesOtherPins(t *testing.T) {
+	proofFolder(t)
+	other := smallK3().Clone()
+	other.Name = "other"
+	other.Metadata.Set("tokenizer.chat_template", gguf.TextValue("another"))
+	write(t, other, gguf.Split{})
+	succeed(t, "pin", "-o", "other.pin.json", "other.gguf")
+	seeded := gguftest.K3(gguftest.K3Options{Name: "seeded", Experts: 32, Used: 4, Layers: 3, Seed: 9})
+	write(t, seeded, gguf.Split{})
+	succeed(t, "pin", "-o", "seeded.pin.json", "seeded.gguf")
+	succeed(t, "plan", "--keep", "16", "--pin", "seeded.pin.json", "-o", "seeded.plan.json", "seeded.gguf")
+	writeText(t, "there.json", "")
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--keep", "16", "--source-pin", "other.pin.json"}, `other.pin.json: the pin of another model, "other": key "tokenizer.chat_template"`},
+		{[]string{"--keep", "16", "--source-pin", "source.pin.json.zst", "--pin-source", "x.json"}, "contradict each other"},
+		{[]string{"--keep", "16", "--pin-source", "there.json"}, "output there.json exists"},
+		{[]string{"--keep", "16", "--pin-source", "source/small-00001-of-00009.gguf", "--force"}, "is the source"},
+		{[]string{"--plan", "seeded.plan.json", "--source-pin", "source.pin.json.zst"}, "made for other weights"},
+		{[]string{"--keep", "16", "--source-pin", "none.json"}, "none.json: no such file"},
+	} {
+		args := slices.Concat([]string{"prune"}, tc.args, []string{"-o", "out", "source"})
+		r := ggufreap(t, args...)
+		if r.code != exitFailed || !strings.Contains(r.stderr, tc.want) {
+			t.Errorf("%q: exit %d, want %q in %s", tc.args, r.code, tc.want, r.stderr)
+		}
+		if _, err := os.Stat("out"); err == nil {
+			t.Errorf("%q: an output folder was left behind", tc.args)
+		}
+	}
+}
+
+// TestPrunePinsItsSource wants the pin that pin makes, from the pass that prunes, and the
+// release that prune writes without it.
+func TestPrunePinsItsSource(t *testing.T) {
+	proofFolder(t)
+	writeText(t, "shuffled.json", shuffledPlan)
+	want, err := os.ReadFile("source.pin.json.zst")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, choice := range map[string][]string{
+		"sorted":   {"--keep", "16"},
+		"all":      {"--keep", "32"},
+		"shuffled": {"--plan", "shuffled.json"},
+	} {
+		for _, workers := range []string{"1", "8"} {
+			args := slices.Concat([]string{"prune", "--shards", "7", "--workers", workers}, choice)
+			dir := name + workers
+			succeed(t, append(args, "-o", dir, "source")...)
+			out := succeed(t, append(args, "--pin-source", dir+".pin.json.zst", "-o", dir+"-pinned", "source")...)
+			if !strings.Contains(out, "pinned as they were read, in "+dir+".pin.json.zst") {
+				t.Errorf("%s: %s", dir, out)
+			}
+			got, err := os.ReadFile(dir + ".pin.json.zst")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("%s: another pin of the source", dir)
+			}
+			a, b := folder(t, dir), folder(t, dir+"-pinned")
+			for file, data := range a {
+				if b[file] != data {
+					t.Errorf("%s: %s differs", dir, file)
+				}
+			}
+			succeed(t, "verify", "--source-pin", dir+".pin.json.zst", dir+"-pinned")
+		}
+	}
+	if r := ggufreap(t, "prune", "--keep", "16", "--pin-source", "dry.json", "--dry-run", "source"); r.code != exitOK || !strings.Contains(r.stdout, "pinned as they are read, in dry.json") {
+		t.Errorf("exit %d, %s%s", r.code, r.stdout, r.stderr)
+	}
+	if _, err := os.Stat("dry.json"); err == nil {
+		t.Error("a dry run wrote a pin")
+	}
+}
+
+// TestReleaseStatesPinnedWeightsOnly wants the key with the source's weights digest where
+// the bytes were held against a pin, and not where the plan alone names it.
+func TestReleaseStatesPinnedWeightsOnly(t *testing.T) {
+	proofFolder(t)
+	succeed(t, "plan", "--keep", "16", "--pin", "source.pin.json.zst", "-o", "plan.json", "source")
+	pin, err := manifest.ReadPin("source.pin.json.zst")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, args := range map[string][]string{"pinned": {"--source-pin", "source.pin.json.zst"}, "unpinned": nil} {
+		succeed(t, slices.Concat([]string{"prune", "--plan", "plan.json", "-o", dir}, args, []string{"source"})...)
+		got := openModel(t, dir).Metadata().Text("reap.source_weights_digest")
+		want := ""
+		if dir == "pinned" {
+			want = pin.WeightsDigest.String()
+		}
+		if got != want {
+			t.Errorf("%s: source_weights_digest is %q, want %q", dir, got, want)
+		}
+		succeed(t, "verify", "--source-pin", "source.pin.json.zst", dir)
+	}
+}
+
+// forge writes the model in dir anew, edited, as a release whose own pin and list of sums
+// are right: nothing but the source's pin can tell.
+func forge(t *testing.T, dir, out string, edit func(c *gguf.Contents, source *gguf.Model)) {
+	t.Helper()
+	c := openModel(t, dir).Contents()
+	edit(&c, openModel(t, "source"))
+	layout, err := gguf.NewLayout(c, gguf.Split{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(out + ".gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := layout.Shards[0].Write(t.Context(), f, make([]byte, 1<<16), nil); err != nil {
+		t.Fatal(err)
+	}
+	succeed(t, "reshard", "--shards", "3", "-o", out, out+".gguf")
+}
+
+// setSlab replaces an expert of a tensor.
+func setSlab(t *testing.T, c *gguf.Contents, tensor string, expert int, slab []byte) {
+	t.Helper()
+	v := viewOf(t, c, tensor)
+	data := viewBytes(t, *v)
+	copy(data[expert*len(slab):], slab)
+	v.Extents = nil
+	v.Append(gguf.Extent{Source: bytes.NewReader(data), Length: int64(len(data))})
+}
+
+func viewOf(t *testing.T, c *gguf.Contents, tensor string) *gguf.View {
+	t.Helper()
+	i := slices.IndexFunc(c.Views, func(v gguf.View) bool { return v.Name == tensor })
+	if i < 0 {
+		t.Fatalf("no tensor %q", tensor)
+	}
+	return &c.Views[i]
+}
+
+func viewBytes(t *testing.T, v gguf.View) []byte {
+	t.Helper()
+	var data []byte
+	for _, e := range v.Extents {
+		part := make([]byte, e.Length)
+		if n, err := e.Source.ReadAt(part, e.Offset); n < len(part) {
+			t.Fatal(err)
+		}
+		data = append(data, part...)
+	}
+	return data
+}
+
+// kept16 returns expert i of 16 of a view.
+func kept16(t *testing.T, c *gguf.Contents, tensor string, i int) []byte {
+	data := viewBytes(t, *viewOf(t, c, tensor))
+	return bytes.Clone(data[i*len(data)/16 : (i+1)*len(data)/16])
+}
+
+func TestVerifyProvesAgainstForgeries(t *testing.T) {
+	proofFolder(t)
+	writeText(t, "plan.json", shuffledPlan)
+	succeed(t, "prune", "--plan", "plan.json", "--shards", "3", "-o", "release", "source")
+	swap := func(tensor string, i, j int) func(c *gguf.Contents, _ *gguf.Model) {
+		return func(c *gguf.Contents, _ *gguf.Model) {
+			a, b := kept16(t, c, tensor, i), kept16(t, c, tensor, j)
+			setSlab(t, c, tensor, i, b)
+			setSlab(t, c, tensor, j, a)
+		}
+	}
+	type finding struct {
+		Kind, Tensor, What string
+		Expert             *int
+	}
+	for name, test := range map[string]struct {
+		edit   func(c *gguf.Contents, source *gguf.Model)
+		tensor string
+		expert int
+		what   string
+	}{
+		"nothing":             {func(*gguf.Contents, *gguf.Model) {}, "", 0, ""},
+		"up slabs swapped":    {swap("blk.1.ffn_up_exps.weight", 0, 2), "blk.1.ffn_up_exps.weight", 2, "is the source's expert 31, other tensors of the block have expert 17 there"},
+		"router rows swapped": {swap("blk.2.ffn_gate_inp.weight", 3, 9), "blk.2.ffn_gate_inp.weight", 9, "is the source's expert 5, other tensors of the block have expert 17 there"},
+		"slab of another layer": {func(c *gguf.Contents, source *gguf.Model) {
+			data := tensorData(t, source, "blk.2.ffn_down_exps.weight")
+			setSlab(t, c, "blk.1.ffn_down_exps.weight", 4, data[7*len(data)/32:8*len(data)/32])
+		}, "blk.1.ffn_down_exps.weight", 4, `is expert 7 of the source's tensor "blk.2.ffn_down_exps.weight"`},
+		"tensor dropped": {func(c *gguf.Contents, _ *gguf.Model) {
+			c.Views = slices.DeleteFunc(c.Views, func(v gguf.View) bool { return v.Name == "blk.1.ffn_routed_norm.weight" })
+		}, "blk.1.ffn_routed_norm.weight", -1, "is a tensor of the source, and not there"},
+		"tensor added": {func(c *gguf.Contents, _ *gguf.Model) {
+			c.Views = append(c.Views, gguf.View{Name: "blk.1.attn_extra.weight", Type: gguf.F32, Shape: []uint64{0}})
+		}, "blk.1.attn_extra.weight", -1, "is no tensor of the source"},
+		"template edited": {func(c *gguf.Contents, _ *gguf.Model) {
+			c.Metadata = c.Metadata.Clone()
+			c.Metadata.Set("general.name", gguf.TextValue("forged"))
+		}, "", -1, `key "general.name" has another value`},
+		"weights digest claimed": {func(c *gguf.Contents, _ *gguf.Model) {
+			c.Metadata = c.Metadata.Clone()
+			c.Metadata.Set("reap.source_weights_digest", gguf.TextValue("blake3:"+strings.Repeat("0", 64)))
+		}, "", -1, `does not fit the source's pin: want blake3:`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := strings.ReplaceAll(name, " ", "-")
+			forge(t, "release", dir, test.edit)
+			succeed(t, "verify", dir)
+			succeed(t, "verify", "--plan", "plan.json", "--source-pin", "source.pin.json.zst", "release")
+			r := ggufreap(t, "verify", "--json", "--plan", "plan.json", "--source-pin", "source.pin.json.zst", dir)
+			var doc struct {
+				OK       bool
+				Findings []finding
+				Proof    struct {
+					Unproven int64 `json:"unproven_bytes"`
+				}
+			}
+			if err := json.Unmarshal([]byte(r.stdout), &doc); err != nil {
+				t.Fatal(err)
+			}
+			if name == "nothing" {
+				if r.code != exitOK || !doc.OK || doc.Proof.Unproven != 0 {
+					t.Errorf("exit %d: %+v", r.code, doc)
+				}
+				return
+			}
+			if r.code != exitDiffers || !slices.ContainsFunc(doc.Findings, func(f finding) bool {
+				expert := manifest.NoExpert
+				if f.Expert != nil {
+					expert = *f.Expert
+				}
+				return f.Tensor == test.tensor && expert == test.expert && strings.Contains(f.What, test.what)
+			}) {
+				t.Errorf("exit %d, want %q of tensor %q, expert %d in %+v", r.code, test.what, test.tensor, test.expert, doc.Findings)
+			}
+		})
+	}
+}
+
+// TestVerifyHoldsThePlanAgainstTheRelease changes the folder's plan and gives others.
+func TestVerifyHoldsThePlanAgainstTheRelease(t *testing.T) {
+	proofFolder(t)
+	writeText(t, "given.json", shuffledPlan)
+	succeed(t, "prune", "--plan", "given.json", "-o", "release", "source")
+	other := strings.Replace(shuffledPlan, "[31,2,", "[31,3,", 1)
+	writeText(t, "other.json", other)
+	writeText(t, "broken.json", "{")
+	drop := `{"pruned_experts":[]}`
+	writeText(t, "drop.json", drop)
+	for _, tc := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--source-pin", "source.pin.json.zst"}, exitOK, "the experts found by their bytes are those that it keeps"},
+		{[]string{"--source-pin", "source.pin.json.zst", "--plan", "other.json"}, exitDiffers, "blk.1 is the source's expert 2, the plan says 3"},
+		{[]string{"--source-pin", "source.pin.json.zst", "--plan", "broken.json"}, exitFailed, "broken.json: plan: "},
+		{[]string{"--source-pin", "source.pin.json.zst", "--plan", "none.json"}, exitFailed, "none.json: no such file"},
+		{[]string{"--plan", "other.json"}, exitFailed, "--source-pin is needed too"},
+	} {
+		r := ggufreap(t, slices.Concat([]string{"verify"}, tc.args, []string{"release"})...)
+		if r.code != tc.code || !strings.Contains(r.stdout+r.stderr, tc.want) {
+			t.Errorf("%q: exit %d, want %d and %q in %s%s", tc.args, r.code, tc.code, tc.want, r.stdout, r.stderr)
+		}
+	}
+
+	plan := filepath.Join("release", planName)
+	sound, err := os.ReadFile(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for edit, want := range map[[2]string]string{
+		{`"keep_count": 16`, `"keep_count": 17`}:                          "layer 1",
+		{`"architecture": "kimi-k3"`, `"architecture": "glm4moe"`}:        "the architecture is kimi-k3, the plan says glm4moe",
+		{`"num_experts": 32`, `"num_experts": 40`}:                        `key "reap.source_expert_count" is 32, the plan says 40`,
+		{`"structure_digest": "blake3:`, `"structure_digest": "blake3:0`}: `key "reap.source_structure_digest" is blake3:`,
+		{`"2": {`, `"7": {`}:                                             "layer 2 routes, and the plan has no list for it",
+		{`"name": "given"`, `"name": "giver"`}:                           "giver",
+		{`"schema": "ggufreap/plan/v1"`, `"schema": "ggufreap/plan/v2"`}: "ggufreap/plan/v2",
+	} {
+		if !bytes.Contains(sound, []byte(edit[0])) {
+			t.Fatalf("the plan lacks %s:\n%s", edit[0], sound)
+		}
+		writeText(t, plan, strings.Replace(string(sound), edit[0], edit[1], 1))
+		writeText(t, filepath.Join("release", manifest.SumsName), listFolder(t, "release"))
+		r := ggufreap(t, "verify", "release")
+		if r.code != exitDiffers || !strings.Contains(r.stdout, "plan            plan.json: ") || !strings.Contains(r.stdout, want) {
+			t.Errorf("%q: exit %d, want %q in %s", edit, r.code, want, r.stdout)
+		}
+	}
+}
+
+// listFolder writes the list of sums of a folder anew, as whoever changed a file would.
+func listFolder(t *testing.T, dir string) string {
+	t.Helper()
+	var sums []manifest.FileSum
+	for name, data := range folder(t, dir) {
+		if name == manifest.SumsName {
+			continue
+		}
+		sum, err := manifest.ParseSum(sha256sum(t, []byte(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums = append(sums, manifest.FileSum{Name: name, SHA256: sum})
+	}
+	var b bytes.Buffer
+	if err := manifest.WriteSums(&b, sums); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
