@@ -1,10 +1,11 @@
-.PHONY: build test test-cross chaos cross lint fmt bench fuzz engine clean
+.PHONY: build test test-cross chaos cross lint fmt bench fuzz engine b3sum clean
 
 build:
 	CGO_ENABLED=0 go build -o bin/ggufreap ./cmd/ggufreap
 
-# All tests. The engine tests run models in llama.cpp, which "engine" installs once.
-test: engine
+# All tests. The engine tests run models in llama.cpp, which "engine" installs once, and
+# the recipe of manifest/IDENTITY.md runs b3sum.
+test: engine b3sum
 	go test ./...
 	cd testdata/peer && go test ./...
 
@@ -33,6 +34,10 @@ fmt:
 # The llama.cpp CPU libraries for the engine tests, in .engine.
 engine:
 	@sh .ci/engine
+
+# The BLAKE3 counterpart of sha256sum.
+b3sum:
+	@sh .ci/b3sum
 
 # Go benchmarks of the hot paths, then the time to read large headers beside that of
 # another reader.

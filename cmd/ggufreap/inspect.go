@@ -23,9 +23,9 @@ whatever their names and order.
 Flags:
       --keep N           show what keeping N routed experts of each layer would
                          leave (repeatable)
-      --tensors          list the tensors: shard, offset in its file, bytes to
-                         the next tensor, type, shape (innermost dim first),
-                         role, name
+      --tensors          list the tensors: shard, offset in its file, bytes of
+                         data, bytes to the next tensor, type, shape (innermost
+                         dim first), role, name
       --key K            print the value of one metadata key whole, a line for
                          each item of a list
       --json             print a JSON document; with --tensors it lists the

@@ -70,12 +70,12 @@ func tensorDocuments(m *gguf.Model) elements {
 // their file names.
 func (con *console) listTensors(m *gguf.Model) {
 	words := roles(m)
-	cols := []column{{"shard", true}, {"offset", true}, {"span", true}, {"type", false}, {"shape", false}, {"role", false}, {"name", false}}
+	cols := []column{{"shard", true}, {"offset", true}, {"bytes", true}, {"span", true}, {"type", false}, {"shape", false}, {"role", false}, {"name", false}}
 	con.table("", cols, func(yield func([]string) bool) {
 		for _, t := range m.Tensors() {
-			row := []string{shardNumber(t), fmt.Sprint(t.DataOffset()), fmt.Sprint(t.Span), t.Type.String(), shapeText(t.Shape), words[t], safe(t.Name)}
-			if row[5] == "" {
-				row[5] = "-"
+			row := []string{shardNumber(t), fmt.Sprint(t.DataOffset()), fmt.Sprint(t.Size), fmt.Sprint(t.Span), t.Type.String(), shapeText(t.Shape), words[t], safe(t.Name)}
+			if row[6] == "" {
+				row[6] = "-"
 			}
 			if !yield(row) {
 				return
