@@ -1,0 +1,4 @@
+package main
+
+// peakUnit is the unit of Rusage.Maxrss in bytes: getrusage(2).
+const peakUnit = 1 << 10
