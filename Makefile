@@ -1,4 +1,4 @@
-.PHONY: build test test-cross chaos cross lint fmt bench fuzz engine b3sum clean
+.PHONY: build test test-cross compare-criteria chaos cross lint fmt bench fuzz engine b3sum clean
 
 build:
 	CGO_ENABLED=0 go build -o bin/ggufreap ./cmd/ggufreap
@@ -22,6 +22,10 @@ chaos:
 # The systems that the program is built for, and the tests that run as 32-bit programs.
 cross:
 	@.ci/cross
+
+# How far pruned models are from full ones, by criterion and keep count, in llama.cpp.
+compare-criteria: engine
+	go test -count=1 -v -run TestCriteriaByDivergence ./reap -args -all-counts
 
 lint:
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
