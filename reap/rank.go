@@ -59,29 +59,37 @@ const (
 // DraftRules are the rules for draft layers that are known.
 var DraftRules = []string{DraftScored, DraftGiven, DraftAsLast, DraftMass, DraftNorm}
 
+// LacksDraft reports whether a draft layer was not scored: it is missing, or all its scores
+// are 0. Calibration seldom reaches draft layers.
+func (s *Scores) LacksDraft(e *Experts) bool {
+	return slices.ContainsFunc(e.Layers, s.lacks)
+}
+
+func (s *Scores) lacks(l *Layer) bool {
+	return l.Draft && !slices.ContainsFunc(s.Layers[l.Block], func(x float64) bool { return x != 0 })
+}
+
 // FillDraft gives draft layers that were not scored the scores of another criterion, or,
-// when other is nil, those of the last layer before them: calibration seldom reaches draft
-// layers. It reports whether there were any. The plan must state the rule.
-func (s *Scores) FillDraft(e *Experts, other *Scores) bool {
-	filled, last := false, -1
+// when other is nil, those of the last layer before them. The plan must state the rule.
+func (s *Scores) FillDraft(e *Experts, other *Scores) {
+	last := -1
 	for _, l := range e.Layers {
-		_, scored := s.Layers[l.Block]
-		switch {
-		case !l.Draft:
+		if !s.lacks(l) {
 			last = l.Block
-		case scored:
-		case other != nil:
-			s.Layers[l.Block] = other.Layers[l.Block]
-			filled = true
-		case s.Layers[last] != nil:
-			s.Layers[l.Block] = s.Layers[last]
-			if counts, counted := s.Counts[last]; counted {
-				s.Counts[l.Block] = counts
-			}
-			filled = true
+			continue
+		}
+		from, block := other, l.Block
+		if other == nil {
+			from, block = s, last
+		}
+		delete(s.Counts, l.Block)
+		if scores, ok := from.Layers[block]; ok {
+			s.Layers[l.Block] = scores
+		}
+		if counts, ok := from.Counts[block]; ok {
+			s.Counts[l.Block] = counts
 		}
 	}
-	return filled
 }
 
 // draftRule returns the rule that a plan must state: none without draft layers.

@@ -190,45 +190,51 @@ func TestScoresWriteTo(t *testing.T) {
 	}
 }
 
-// Draft layers that a run did not reach are ranked by another criterion, all else as measured.
+// Draft layers that a run did not reach are ranked by another criterion, or as the last
+// layer before them; all else as measured.
 func TestFillDraftScores(t *testing.T) {
 	r := moe(3)
 	r.set("nextn_predict_layers", 1)
 	e := mustExperts(t, r.model(t))
-	s, proxy := scored(e, 8, 7, 6, 5, 4, 3, 2, 1), scored(e, 1, 2, 3, 4, 5, 6, 7, 8)
-	if s.FillDraft(e, proxy) {
-		t.Error("scored draft layers are replaced")
+	proxy := scored(e, 1, 2, 3, 4, 5, 6, 7, 8)
+	measured := func(draft []float64) *Scores {
+		s := scored(e, 8, 7, 6, 5, 4, 3, 2, 1)
+		s.Counts = map[int][]float64{2: {0, 1, 1, 1, 1, 1, 1, 1}}
+		if s.Layers[3] = draft; draft == nil {
+			delete(s.Layers, 3)
+		} else {
+			s.Counts[3] = slices.Clone(draft) // a table of counts
+		}
+		return s
 	}
-	delete(s.Layers, 3)
-	if _, err := Choose(e, s, 2, ChooseOptions{}); err == nil || !strings.Contains(err.Error(), "layer 3: has experts but no scores (a draft layer") {
-		t.Errorf("error %v", err)
+	if measured([]float64{0, 0, 0, 0, 0, 0, 0, 3}).LacksDraft(e) {
+		t.Error("a scored draft layer passes for one that is not")
 	}
-	if !s.FillDraft(e, proxy) {
-		t.Error("nothing is filled in")
-	}
-	p, err := Choose(e, s, 2, ChooseOptions{Rules: Rules{DraftLayers: DraftMass}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := (map[int][]int{1: {0, 1}, 2: {0, 1}, 3: {6, 7}}); !reflect.DeepEqual(p.Layers, want) {
-		t.Errorf("got %v, want %v", p.Layers, want)
-	}
-	if p.Rules.DraftLayers != "router-mass" {
-		t.Errorf("rules %+v", p.Rules)
-	}
-	delete(s.Layers, 3)
-	s.Layers[2], s.Counts = []float64{1, 1, 1, 1, 9, 0, 0, 0}, map[int][]float64{2: {0, 1, 1, 1, 1, 1, 1, 1}}
-	if !s.FillDraft(e, nil) {
-		t.Error("nothing is filled in from the last layer")
-	}
-	p, err = Choose(e, s, 3, ChooseOptions{Rules: Rules{DraftLayers: DraftAsLast}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := []int{1, 2, 4}; !slices.Equal(p.Layers[3], want) || !slices.Equal(p.Layers[2], want) {
-		t.Errorf("layers 2 and 3 keep %v and %v, want %v", p.Layers[2], p.Layers[3], want)
-	}
-	if err := p.Check(e).Err(); err != nil {
-		t.Error(err)
+	for _, draft := range [][]float64{nil, make([]float64, 8)} {
+		s := measured(draft)
+		if !s.LacksDraft(e) {
+			t.Error("a draft layer without scores passes")
+		}
+		if _, err := Choose(e, s, 2, ChooseOptions{}); err == nil || !strings.Contains(err.Error(), "layer 3: ") {
+			t.Errorf("error %v", err)
+		}
+		for rule, want := range map[string][]int{DraftMass: {6, 7}, DraftAsLast: {1, 2}} {
+			s := measured(draft)
+			if rule == DraftMass {
+				s.FillDraft(e, proxy)
+			} else {
+				s.FillDraft(e, nil)
+			}
+			p, err := Choose(e, s, 2, ChooseOptions{Rules: Rules{DraftLayers: rule}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := (map[int][]int{1: {0, 1}, 2: {1, 2}, 3: want}); !reflect.DeepEqual(p.Layers, want) || p.Rules.DraftLayers != rule {
+				t.Errorf("%s: %v and %+v, want %v", rule, p.Layers, p.Rules, want)
+			}
+			if err := p.Check(e).Err(); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -107,9 +106,7 @@ func (r *reportingReader) Read(b []byte) (int, error) {
 // fillDraftLayers ranks draft layers that were not measured as --draft-layers says.
 func (con *console) fillDraftLayers(c *cli.Context, s *source, scores *reap.Scores, rules *reap.Rules) error {
 	rule := c.String("draft-layers")
-	missing := slices.ContainsFunc(s.experts.Layers, func(l *reap.Layer) bool {
-		return l.Draft && scores.Layers[l.Block] == nil
-	})
+	missing := scores.LacksDraft(s.experts)
 	switch {
 	case rule == "" && missing:
 		return withHint(fmt.Errorf("%s does not score the draft layers, which keep as many experts as all others", safe(c.String("from"))),
