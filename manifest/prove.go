@@ -15,6 +15,9 @@ type ProveOptions struct {
 	// ExpertIDs reports whether the values of a tensor are expert ids, which change with
 	// the experts; nil for none.
 	ExpertIDs func(tensor string) bool
+	// OldIDs returns the tensor digest that a tensor of expert ids would have with each
+	// id i replaced by keep[i]; nil where nobody can tell.
+	OldIDs func(tensor string, keep []int) (Sum, error)
 	// MayChange reports whether pruning may add or change a key, beside the expert count,
 	// and the value that it must then have, nil for any; nil allows none.
 	MayChange func(key string) (value *gguf.Value, ok bool)
@@ -47,7 +50,7 @@ type TensorProof struct {
 const (
 	ProvenIdentical = "identical" // the source's tensor of that name
 	ProvenSlabs     = "slabs"     // slabs of the source's tensor of that name
-	UnprovenIDs     = "ids"       // expert ids, written anew
+	ProvenIDs       = "ids"       // the source's expert ids under their new numbers
 	UnprovenOther   = "unproven"
 )
 
@@ -77,6 +80,7 @@ func Prove(release, source *Pin, o ProveOptions) (*Proof, []Finding) {
 	}
 	p.tensors()
 	p.blocks()
+	p.expertIDs()
 	p.total()
 	p.metadata()
 	return p.proof, p.findings
@@ -88,6 +92,7 @@ type prover struct {
 	proof           *Proof
 	index           map[string]int // of the proof's tensors, by name
 	groups          []*group
+	tables          []idTable
 	findings        []Finding
 }
 
@@ -134,10 +139,10 @@ func (p *prover) tensor(r, s *Tensor) {
 		p.group(s.Name).add(r, s)
 	case !slices.Equal(r.Shape, s.Shape):
 		p.find(KindStructure, r.Name, NoExpert, "shape is %v, the source has %v%s", r.Shape, s.Shape, withoutSlabs(s))
+	case p.options.ExpertIDs != nil && p.options.ExpertIDs(r.Name):
+		p.tables = append(p.tables, idTable{r, s})
 	case r.BLAKE3 == s.BLAKE3:
 		p.prove(r.Name, r.Size, ProvenIdentical)
-	case p.options.ExpertIDs != nil && p.options.ExpertIDs(r.Name):
-		p.proof.Tensors[p.index[r.Name]].As = UnprovenIDs
 	default:
 		p.find(KindDigest, r.Name, NoExpert, "blake3 is %s, the source has %s", r.BLAKE3, s.BLAKE3)
 	}

@@ -317,17 +317,45 @@ func TestProveCannotTellEqualExpertsApart(t *testing.T) {
 	}
 }
 
-// TestProveTablesOfIDs leaves a table of expert ids open: its values must change.
+// TestProveTablesOfIDs takes a tensor for a table of expert ids: its values must change,
+// and under the old numbers be those of the source.
 func TestProveTablesOfIDs(t *testing.T) {
-	const table = "token_embd.weight"
+	const table = "blk.2.attn_norm.weight"
 	source := pinContents(t, moeContents(), gguf.Split{}, moeSlabs(moeExperts))
-	c := pruned()
-	changedData(viewNamed(c, table), 0)
-	release := pinContents(t, c, gguf.Split{}, moeSlabs(4))
-	proof, findings := Prove(release, source, ProveOptions{MayChange: mayAdd, ExpertIDs: func(name string) bool { return name == table }})
-	checkFindings(t, findings, nil)
-	if proof.Unproven != 336 || proof.Tensors[0].As != UnprovenIDs {
-		t.Errorf("got %+v", proof.Tensors[0])
+	was := byName(source)[table].BLAKE3
+	changed := pruned()
+	changedData(viewNamed(changed, table), 0)
+	for name, test := range map[string]struct {
+		contents gguf.Contents
+		old      func(string, []int) (Sum, error)
+		proven   string
+		findings []Finding
+	}{
+		"new numbers":     {changed, func(string, []int) (Sum, error) { return was, nil }, ProvenIDs, nil},
+		"replaced":        {changed, func(string, []int) (Sum, error) { return Sum{}, nil }, UnprovenOther, nil},
+		"nobody can tell": {changed, nil, UnprovenOther, nil},
+		"old numbers": {pruned(), func(string, []int) (Sum, error) { return Sum{}, nil }, UnprovenOther,
+			[]Finding{{KindExperts, "", table, NoExpert, "still has the source's expert numbers"}}},
+		"no numbers": {changed, func(string, []int) (Sum, error) { return Sum{}, errInjected }, UnprovenOther,
+			[]Finding{{KindExperts, "", table, NoExpert, errInjected.Error()}}},
+	} {
+		release := pinContents(t, test.contents, gguf.Split{}, moeSlabs(4))
+		old := test.old
+		if old != nil {
+			old = func(tensor string, keep []int) (Sum, error) {
+				if tensor != table || !slices.Equal(keep, moeKeep[2]) {
+					t.Errorf("%s: asked for %s with %v", name, tensor, keep)
+				}
+				return test.old(tensor, keep)
+			}
+		}
+		proof, findings := Prove(release, source, ProveOptions{MayChange: mayAdd, ExpertIDs: func(name string) bool { return name == table }, OldIDs: old})
+		checkFindings(t, findings, test.findings)
+		for _, p := range proof.Tensors {
+			if p.Name == table && (p.As != test.proven || (p.Proven == p.Size) != (test.proven == ProvenIDs)) {
+				t.Errorf("%s: got %+v", name, p)
+			}
+		}
 	}
 }
 

@@ -264,3 +264,37 @@ func (p *prover) findIn(block string, expert int, format string, args ...any) {
 	}
 	p.find(KindPlan, tensor, expert, block+" "+format, args...)
 }
+
+// An idTable is a tensor of expert ids, in the release and in the source.
+type idTable struct{ release, source *Tensor }
+
+// expertIDs proves tables of expert ids: under their old numbers they must be the
+// source's. A table in which ids of dropped experts were replaced cannot be proven.
+func (p *prover) expertIDs() {
+	for _, t := range p.tables {
+		name := t.release.Name
+		keep := p.keepOf(blockOf(name))
+		if keep == nil || p.options.OldIDs == nil {
+			continue
+		}
+		old, err := p.options.OldIDs(name, keep)
+		switch {
+		case err != nil:
+			p.find(KindExperts, name, NoExpert, "%v", err)
+		case old == t.source.BLAKE3:
+			p.prove(name, t.release.Size, ProvenIDs)
+		case t.release.BLAKE3 == t.source.BLAKE3:
+			p.find(KindExperts, name, NoExpert, "still has the source's expert numbers")
+		}
+	}
+}
+
+// keepOf returns the keep list that was found for a block, nil when it was not found whole.
+func (p *prover) keepOf(block string) []int {
+	for _, b := range p.proof.Blocks {
+		if b.Block == block && !slices.Contains(b.Keep, NoExpert) {
+			return b.Keep
+		}
+	}
+	return nil
+}

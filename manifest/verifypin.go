@@ -96,22 +96,24 @@ func (v *verifier) prove() {
 	proof, findings := Prove(v.got, v.options.Source, o)
 	v.report.Proof = proof
 	v.report.Findings = append(v.report.Findings, findings...)
-	v.reportProof(proof)
+	v.reportProof(proof, o.ExpertIDs)
 	if o.Keep != nil && !slices.ContainsFunc(findings, func(f Finding) bool { return f.Kind == KindPlan }) {
 		v.report.checked("plan: the experts found by their bytes are those that it keeps")
 	}
 }
 
 // reportProof says in words what was proven.
-func (v *verifier) reportProof(p *Proof) {
+func (v *verifier) reportProof(p *Proof, ids func(tensor string) bool) {
 	tensors := map[string]int{}
 	for _, t := range p.Tensors {
 		tensors[t.As]++
 	}
 	v.report.checked(fmt.Sprintf("derivation: %d of %d bytes of tensor data are those of %q: %d tensors identical, %d made of its experts",
 		p.Proven, p.Proven+p.Unproven, p.Source, tensors[ProvenIdentical], tensors[ProvenSlabs]))
-	if n := tensors[UnprovenIDs]; n > 0 {
-		v.report.gap(fmt.Sprintf("%d tensors hold expert ids, which change with the experts", n), "whether those ids are right")
+	for _, t := range p.Tensors {
+		if ids != nil && ids(t.Name) && t.As != ProvenIDs {
+			v.report.gap(fmt.Sprintf("tensor %q holds expert ids, some of which were replaced", t.Name), "whether those ids are right")
+		}
 	}
 	if !SameOrder(v.options.Source, v.got) {
 		v.report.note("", "the tensors stand in another order than in the source")

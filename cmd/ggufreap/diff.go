@@ -19,7 +19,7 @@ A and B are artifacts or pins (.json, .json.zst). Artifacts are read whole. Told
 are the tensors that were added, removed, retyped, reshaped or changed, with the
 experts whose slabs differ, and the metadata keys likewise. Order, sharding and
 split keys do not make a model another one; they are noted apart. A pin has no
-metadata values, only their digest.
+metadata values, only their digests.
 
 Flags:
       --workers N        files read at once (one for each processor)
@@ -145,21 +145,24 @@ func (con *console) measure(c *cli.Context, sides []side) error {
 type difference struct {
 	a, b      *side
 	tensors   []manifest.TensorChange
-	keys      []manifest.KeyChange
-	keysKnown bool // false when a pin has only the digest of its metadata
+	keys      []manifest.KeyChange // with values, when both sides are artifacts
+	pairs     []manifest.PairChange
 	sameOrder bool
 }
 
 func compare(a, b *side) (*difference, error) {
-	d := &difference{a: a, b: b, tensors: manifest.CompareTensors(a.pin, b.pin), sameOrder: manifest.SameOrder(a.pin, b.pin)}
-	if a.model == nil || b.model == nil {
+	d := &difference{a: a, b: b, tensors: manifest.CompareTensors(a.pin, b.pin), sameOrder: manifest.SameOrder(a.pin, b.pin),
+		pairs: manifest.ComparePairs(a.pin.Metadata, b.pin.Metadata)}
+	if !d.valuesKnown() {
 		return d, nil
 	}
-	d.keysKnown = true
 	var err error
 	d.keys, err = manifest.CompareMetadata(a.model.Metadata(), b.model.Metadata())
 	return d, err
 }
+
+// valuesKnown reports whether both sides have metadata values; a pin has their digests.
+func (d *difference) valuesKnown() bool { return d.a.model != nil && d.b.model != nil }
 
 func (d *difference) sameWeights() bool { return d.a.pin.WeightsDigest == d.b.pin.WeightsDigest }
 

@@ -27,7 +27,11 @@ func (con *console) showDifference(d *difference) {
 		con.field("note", "%s", note)
 	}
 	con.showTensorChanges(d.tensors)
-	con.showKeyChanges(d.keys)
+	if d.valuesKnown() {
+		con.showKeyChanges(d.keys)
+	} else {
+		con.showPairChanges(d.pairs)
+	}
 }
 
 func sameOr(same bool, otherwise string) string {
@@ -38,10 +42,7 @@ func sameOr(same bool, otherwise string) string {
 }
 
 func (d *difference) keyText() string {
-	if !d.keysKnown {
-		return "differs; a pin does not say in which keys"
-	}
-	return count(len(d.keys), "key") + " differ"
+	return count(len(d.pairs), "key") + " differ"
 }
 
 // notes lists what differs and does not make a model another one.
@@ -125,6 +126,25 @@ func (con *console) showKeyChanges(changes []manifest.KeyChange) {
 	con.showMore(len(changes)-len(shown), "key")
 }
 
+// showPairChanges prints each key with what a pin has of it.
+func (con *console) showPairChanges(changes []manifest.PairChange) {
+	if len(changes) == 0 {
+		return
+	}
+	con.printf("\n")
+	shown := changes[:min(len(changes), maxChanges)]
+	for _, c := range shown {
+		con.field(string(c.Change), "%s", shorten(c.Key))
+		if c.A != nil {
+			con.field("", "a: %s blake3 %s", c.A.Type, c.A.BLAKE3)
+		}
+		if c.B != nil {
+			con.field("", "b: %s blake3 %s", c.B.Type, c.B.BLAKE3)
+		}
+	}
+	con.showMore(len(changes)-len(shown), "key")
+}
+
 func typedText(v gguf.Value) string { return v.TypeName() + " " + value{v}.short() }
 
 // A diffDocument is the --json output.
@@ -136,7 +156,7 @@ type diffDocument struct {
 	A            sideDocument   `json:"a"`
 	B            sideDocument   `json:"b"`
 	Tensors      []tensorChange `json:"tensors"`
-	Keys         *[]keyChange   `json:"keys"` // null when a side is a pin, which has no values
+	Keys         []keyChange    `json:"keys"`
 }
 
 type sideDocument struct {
@@ -168,8 +188,14 @@ type tensorSide struct {
 type keyChange struct {
 	Key    text            `json:"key"`
 	Change manifest.Change `json:"change"`
-	A      *pairValue      `json:"a"` // null where there is none
-	B      *pairValue      `json:"b"`
+	A      any             `json:"a"` // type and value, of pins type and digest; null where there is none
+	B      any             `json:"b"`
+}
+
+// A pairDigest is what a pin has of a key.
+type pairDigest struct {
+	Type   string       `json:"type"`
+	BLAKE3 manifest.Sum `json:"blake3"`
 }
 
 func (d *difference) document() diffDocument {
@@ -178,20 +204,37 @@ func (d *difference) document() diffDocument {
 	for _, c := range d.tensors {
 		doc.Tensors = append(doc.Tensors, tensorChange{text(c.Name), c.Change, newTensorSide(c.A), newTensorSide(c.B), c.Slabs})
 	}
-	if d.keysKnown {
-		keys := make([]keyChange, len(d.keys))
-		for i, c := range d.keys {
-			keys[i] = keyChange{Key: text(c.Key), Change: c.Change}
-			if c.Change != manifest.Added {
-				keys[i].A = &pairValue{Value: c.A}
-			}
-			if c.Change != manifest.Removed {
-				keys[i].B = &pairValue{Value: c.B}
-			}
-		}
-		doc.Keys = &keys
-	}
+	doc.Keys = d.keyDocuments()
 	return doc
+}
+
+// keyDocuments lists the keys that differ, with values where both sides have some.
+func (d *difference) keyDocuments() []keyChange {
+	keys := []keyChange{}
+	if !d.valuesKnown() {
+		for _, c := range d.pairs {
+			change := keyChange{Key: text(c.Key), Change: c.Change}
+			if c.A != nil {
+				change.A = pairDigest{c.A.Type, c.A.BLAKE3}
+			}
+			if c.B != nil {
+				change.B = pairDigest{c.B.Type, c.B.BLAKE3}
+			}
+			keys = append(keys, change)
+		}
+		return keys
+	}
+	for _, c := range d.keys {
+		change := keyChange{Key: text(c.Key), Change: c.Change}
+		if c.Change != manifest.Added {
+			change.A = pairValue{Value: c.A}
+		}
+		if c.Change != manifest.Removed {
+			change.B = pairValue{Value: c.B}
+		}
+		keys = append(keys, change)
+	}
+	return keys
 }
 
 func (s *side) document() sideDocument {

@@ -396,3 +396,107 @@ func listFolder(t *testing.T, dir string) string {
 	}
 	return b.String()
 }
+
+// TestEveryArchitectureIsProven prunes a model of each architecture that there are facts
+// of, and proves the release from its source's pin alone. Only ids that were replaced,
+// since their expert was dropped, stay open.
+func TestEveryArchitectureIsProven(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var refused []string
+	for _, name := range gguftest.Architectures() {
+		spec, err := gguftest.Architecture(name, gguftest.ArchitectureOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec.Metadata.Set("tokenizer.ggml.model", gguf.TextValue("no_vocab"))
+		source, pin := write(t, spec, gguf.Split{})[0], name+".pin.json"
+		succeed(t, "pin", "-o", pin, source)
+		r := ggufreap(t, "prune", "--keep", "8", "--criterion", "seeded-random", "--remap-dropped", "nearest-kept", "--source-pin", pin, "-o", name, source)
+		if r.code != exitOK && strings.Contains(r.stderr, "not supported") {
+			refused = append(refused, name)
+			continue
+		}
+		if r.code != exitOK {
+			t.Fatalf("%s: %s", name, r.stderr)
+		}
+		var doc struct{ Proof manifest.Proof }
+		if err := json.Unmarshal([]byte(succeed(t, "verify", "--json", "--source-pin", pin, name)), &doc); err != nil {
+			t.Fatal(err)
+		}
+		var open int64
+		for _, tensor := range doc.Proof.Tensors {
+			if strings.HasSuffix(tensor.Name, ".ffn_gate_tid2eid.weight") {
+				open += tensor.Size
+			}
+		}
+		if doc.Proof.Unproven != open || doc.Proof.Proven == 0 {
+			t.Errorf("%s: %d bytes are proven, %d are not, want %d", name, doc.Proof.Proven, doc.Proof.Unproven, open)
+		}
+	}
+	if want := []string{"grovemoe"}; !slices.Equal(refused, want) {
+		t.Errorf("%q were refused, want %q", refused, want)
+	}
+}
+
+// TestExpertIDsAreProven prunes to all experts in another order: every id of the table of
+// deepseek4 has a new number, and none was replaced.
+func TestExpertIDsAreProven(t *testing.T) {
+	t.Chdir(t.TempDir())
+	spec, err := gguftest.Architecture("deepseek4", gguftest.ArchitectureOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Metadata.Set("tokenizer.ggml.model", gguf.TextValue("no_vocab"))
+	source := write(t, spec, gguf.Split{})[0]
+	succeed(t, "pin", "-o", "pin.json", source)
+	lists := []string{}
+	for _, block := range planBlocks(t, source) {
+		lists = append(lists, fmt.Sprintf(`"%d":[15,14,13,12,11,10,9,8,7,6,5,4,3,2,1,0]`, block))
+	}
+	writeText(t, "turned.json", "{"+strings.Join(lists, ",")+"}")
+	succeed(t, "prune", "--plan", "turned.json", "--source-pin", "pin.json", "-o", "turned", source)
+	var doc struct{ Proof manifest.Proof }
+	if err := json.Unmarshal([]byte(succeed(t, "verify", "--json", "--source-pin", "pin.json", "turned")), &doc); err != nil {
+		t.Fatal(err)
+	}
+	tables := 0
+	for _, tensor := range doc.Proof.Tensors {
+		if tensor.As == manifest.ProvenIDs {
+			tables++
+		}
+	}
+	if doc.Proof.Unproven != 0 || tables == 0 {
+		t.Errorf("%d bytes are not proven, %d tables are", doc.Proof.Unproven, tables)
+	}
+	// With the source's table in place of the new one, every number is wrong.
+	old := tensorData(t, openModel(t, source), "blk.1.ffn_gate_tid2eid.weight")
+	c := openModel(t, "turned").Contents()
+	setSlab(t, &c, "blk.1.ffn_gate_tid2eid.weight", 0, old)
+	layout, err := gguf.NewLayout(c, gguf.Split{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := layout.Shards[0].Write(t.Context(), &b, make([]byte, 1<<16), nil); err != nil {
+		t.Fatal(err)
+	}
+	writeText(t, "forged.gguf", b.String())
+	r := ggufreap(t, "verify", "--source-pin", "pin.json", "forged.gguf")
+	if r.code != exitDiffers || !strings.Contains(r.stdout, "tensor blk.1.ffn_gate_tid2eid.weight: still has the source's expert numbers") {
+		t.Errorf("exit %d, %s", r.code, r.stdout)
+	}
+}
+
+// planBlocks lists the blocks that a plan of the model has lists for.
+func planBlocks(t *testing.T, source string) []int {
+	t.Helper()
+	var plan struct{ Layers map[int]any }
+	if err := json.Unmarshal([]byte(succeed(t, "plan", "--keep", "16", "--criterion", "seeded-random", "--json", source)), &plan); err != nil {
+		t.Fatal(err)
+	}
+	var blocks []int
+	for block := range plan.Layers {
+		blocks = append(blocks, block)
+	}
+	return blocks
+}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -168,7 +170,39 @@ func (v *verification) prove(m *gguf.Model) manifest.ProveOptions {
 	return manifest.ProveOptions{
 		Keep:      v.layers,
 		ExpertIDs: func(tensor string) bool { return tables[tensor] },
+		OldIDs:    func(tensor string, keep []int) (manifest.Sum, error) { return oldIDs(m.Tensor(tensor), keep) },
 		MayChange: v.mayChange,
+	}
+}
+
+// oldIDs returns the digest that a table of expert ids would have with the source's
+// numbers.
+func oldIDs(t *gguf.Tensor, keep []int) (manifest.Sum, error) {
+	digest, err := manifest.DigestOf(oldTable{t, keep})
+	return digest.Sum, err
+}
+
+// An oldTable writes a table of expert ids with each id i replaced by keep[i].
+type oldTable struct {
+	*gguf.Tensor
+	keep []int
+}
+
+func (t oldTable) WriteTo(w io.Writer) (int64, error) {
+	in, out := bufio.NewReader(t.Reader()), bufio.NewWriter(w)
+	id := make([]byte, 4)
+	for n := int64(0); ; n += 4 {
+		if _, err := io.ReadFull(in, id); err == io.EOF {
+			return n, out.Flush()
+		} else if err != nil {
+			return n, fmt.Errorf("entry %d: %w", n/4, err)
+		}
+		i := t.File().Order.Uint32(id)
+		if int64(i) >= int64(len(t.keep)) {
+			return n, fmt.Errorf("entry %d is expert %d, want 0 to %d", n/4, int32(i), len(t.keep)-1)
+		}
+		t.File().Order.PutUint32(id, uint32(t.keep[i]))
+		out.Write(id)
 	}
 }
 
