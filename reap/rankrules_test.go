@@ -59,9 +59,7 @@ func randomChoice(rng *rand.Rand) randomChoiceCase {
 				c.s.Counts[block] = append(c.s.Counts[block], float64(rng.IntN(3)))
 			}
 		}
-		for _, id := range rng.Perm(c.e.Count)[:rng.IntN(3)] {
-			c.always[block] = append(c.always[block], id)
-		}
+		c.always[block] = rng.Perm(c.e.Count)[:rng.IntN(3)]
 	}
 	c.least = 2 * groups // room for the experts to keep always, and what groups need
 	return c

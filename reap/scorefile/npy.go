@@ -98,15 +98,15 @@ func (a *array) setShape(tuple string, most int) (int, error) {
 		if dim == "" && len(a.shape) == 0 {
 			break // a single value
 		}
-		n, err := strconv.Atoi(dim)
+		n, err := strconv.ParseInt(dim, 10, 64)
 		if err != nil || len(a.shape) == 4 {
 			return 0, fmt.Errorf("npy shape (%s) is not understood", tuple)
 		}
-		if n > most || count*n > most {
+		if n > int64(most) || n > 0 && count > most/int(n) {
 			return 0, fmt.Errorf("npy shape (%s) has more than %d elements", tuple, most)
 		}
-		count *= n
-		a.shape = append(a.shape, n)
+		count *= int(n)
+		a.shape = append(a.shape, int(n))
 	}
 	return count, nil
 }
@@ -191,7 +191,7 @@ func (a *array) addText(b []byte, endian binary.ByteOrder) error {
 func (a *array) whole() ([]int, error) {
 	list := make([]int, len(a.values))
 	for i, x := range a.values {
-		if x != math.Trunc(x) || x < 0 || x >= 1<<53 {
+		if x != math.Trunc(x) || x < 0 || x >= min(1<<53, math.MaxInt) {
 			return nil, fmt.Errorf("element %d is %v, want a whole number", i, x)
 		}
 		list[i] = int(x)

@@ -136,6 +136,10 @@ func (n *npz) readSources(m *Measurements, blocks []int, rows int) {
 		return
 	}
 	e, count := n.experts, len(labels.texts)
+	if count > maxArrayElements/max(rows, 1)/e.Count {
+		n.fault("source_labels", "%d labels, which take more than the %d numbers that are read", count, maxArrayElements)
+		return
+	}
 	sums := n.array("per_source", count*rows*e.Count)
 	counts := n.array("per_source_counts", count*rows*e.Count)
 	if n.faults != nil || !n.shaped("per_source", sums, 3, count, rows, e.Count) || !n.shaped("per_source_counts", counts, 3, count, rows, e.Count) {
