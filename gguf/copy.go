@@ -24,6 +24,7 @@ func (s *ShardLayout) Write(ctx context.Context, w io.Writer, buf []byte, listen
 	if err != nil {
 		return err
 	}
+	ahead := &prefetching{views: s.Views}
 	for i, v := range s.Views {
 		if err := out.Next(); err != nil {
 			return err
@@ -34,7 +35,7 @@ func (s *ShardLayout) Write(ctx context.Context, w io.Writer, buf []byte, listen
 				sink = io.MultiWriter(out, other)
 			}
 		}
-		if err := v.copy(ctx, sink, buf); err != nil {
+		if err := v.copy(ctx, sink, buf, ahead); err != nil {
 			return fmt.Errorf("tensor %s: %w", quoted(v.Name), err)
 		}
 	}
@@ -42,13 +43,14 @@ func (s *ShardLayout) Write(ctx context.Context, w io.Writer, buf []byte, listen
 }
 
 // copy reads the view's extents in order and writes them to w.
-func (v View) copy(ctx context.Context, w io.Writer, buf []byte) error {
+func (v View) copy(ctx context.Context, w io.Writer, buf []byte, ahead *prefetching) error {
 	for _, e := range v.Extents {
 		for done := int64(0); done < e.Length; {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			part := buf[:min(int64(len(buf)), e.Length-done)]
+			ahead.copied(int64(len(part)))
 			if err := readFull(e.Source, "source", part, e.Offset+done); err != nil {
 				return err
 			}

@@ -1,0 +1,106 @@
+package gguf
+
+import "io"
+
+// A Prefetcher is a source of bytes that can make use of knowing which of them are wanted
+// soon. The files that [Open] opens are.
+type Prefetcher interface {
+	// Prefetch announces that n bytes at off will be read. It returns at once, and has
+	// no effect but on time.
+	Prefetch(off, n int64)
+}
+
+// Prefetch announces bytes of the whole file, header included, as [Prefetcher].
+func (f *File) Prefetch(off, n int64) { prefetch(f.r, off, n) }
+
+func prefetch(r io.ReaderAt, off, n int64) {
+	if p, ok := r.(Prefetcher); ok {
+		p.Prefetch(off, n)
+	}
+}
+
+// Prefetch asks the kernel to read bytes of the file into memory. That it cannot be asked
+// is left to the reading to find out.
+func (s *sourceFile) Prefetch(off, n int64) {
+	f, err := s.acquire()
+	if err != nil {
+		return
+	}
+	defer s.release()
+	willNeed(f, off, n)
+}
+
+const (
+	// prefetchWindow is how far announcing runs before reading. It covers what a disk
+	// delivers while a few buffers are hashed and written.
+	prefetchWindow = 8 << 20
+	// prefetchStep is what is announced at a time. Linux caps a request at what the
+	// device takes at once, from 1 MiB up.
+	prefetchStep = 1 << 20
+	// prefetchGap is how far apart two extents may be to be announced as one.
+	prefetchGap = 64 << 10
+)
+
+// A prefetching announces the extents of views in the order in which they are copied. A
+// kernel that reads ahead on its own reads what lies between them too: a third of a model
+// whose dropped experts are in the way.
+type prefetching struct {
+	views  []View // not announced to their end
+	extent int    // of the first view
+	done   int64  // bytes of that extent that are announced
+	lead   int64  // bytes announced and not copied yet
+}
+
+// copied says that n more bytes were copied.
+func (p *prefetching) copied(n int64) {
+	p.lead -= n
+	for p.lead <= prefetchWindow-prefetchStep && p.announce() {
+	}
+}
+
+// announce announces the next step, and reports whether there was one.
+func (p *prefetching) announce() bool {
+	e, ok := p.next(prefetchStep)
+	if !ok {
+		return false
+	}
+	end := e.Offset + e.Length
+	for end-e.Offset < prefetchStep {
+		more, ok := p.peek()
+		if !ok || !sameSource(more.Source, e.Source) || more.Offset < end || more.Offset-end > prefetchGap {
+			break
+		}
+		more, _ = p.next(prefetchStep - (end - e.Offset))
+		end = more.Offset + more.Length
+	}
+	prefetch(e.Source, e.Offset, end-e.Offset)
+	return true
+}
+
+// peek returns what is left of the extent that is announced next.
+func (p *prefetching) peek() (Extent, bool) {
+	for len(p.views) > 0 {
+		if p.extent < len(p.views[0].Extents) {
+			e := p.views[0].Extents[p.extent]
+			return Extent{e.Source, e.Offset + p.done, e.Length - p.done}, true
+		}
+		p.views, p.extent = p.views[1:], 0
+	}
+	return Extent{}, false
+}
+
+// next takes up to most bytes of the extent that is announced next.
+func (p *prefetching) next(most int64) (Extent, bool) {
+	e, ok := p.peek()
+	if !ok {
+		return e, false
+	}
+	if e.Length > most {
+		e.Length = most
+		p.done += most
+	} else {
+		p.extent, p.done = p.extent+1, 0
+	}
+	p.lead += e.Length
+	return e, true
+}
