@@ -31,7 +31,7 @@ func (f *finder) checkCounts() {
 		return
 	}
 	if e.Count < 2 {
-		f.faults.add("", "%d routed expert, so there is nothing to choose", e.Count)
+		f.faults.add(fmt.Sprintf("key %q", f.md.ArchKey("expert_count")), "%d routed experts, as in tensor %q, want at least 2 to choose from", e.Count, e.Layers[0].Tensors[0].Name)
 	}
 	if e.Count > maxExperts {
 		f.faults.add("", "%d routed experts, at most %d are supported", e.Count, maxExperts)
@@ -113,6 +113,9 @@ func (f *finder) checkTensor(block int, t *RoutedTensor) {
 		}
 		return
 	}
+	if count == 0 {
+		return // reported once, by the key
+	}
 	size, err := routedSize(t.Tensor)
 	if err != nil {
 		f.faults.add(where, "%v", err)
@@ -125,8 +128,12 @@ func (f *finder) checkTable(block int, t *RoutedTensor) {
 	if t.Type != gguf.I32 {
 		f.faults.add(tensorPlace(t.Tensor), "type %s, want I32", t.Type)
 	}
-	if used := f.usedIn(block); used != 0 && t.Shape[0] != used {
+	used, count := f.usedIn(block), uint64(f.experts.Count)
+	switch {
+	case used != 0 && t.Shape[0] != used:
 		f.faults.add(tensorPlace(t.Tensor), "rows of %d ids, want %d, the experts used", t.Shape[0], used)
+	case t.Shape[0] == 0 || t.Shape[0] > count:
+		f.faults.add(tensorPlace(t.Tensor), "rows of %d ids, want 1 to %d, the expert count: the ids of a token differ", t.Shape[0], count)
 	}
 }
 
@@ -150,7 +157,7 @@ func routedSize(t *gguf.Tensor) (int64, error) {
 // given, and the span ends in less than one alignment of padding; the size is certain
 // when exactly one number of whole bytes for each row fits.
 func opaqueSize(t *gguf.Tensor) (int64, error) {
-	rows := uint64(1)
+	rows := uint64(1) // at most the elements, which were counted without overflow
 	for _, d := range t.Shape[1:] {
 		rows *= d
 	}

@@ -79,6 +79,7 @@ func FindExperts(m *gguf.Model) (*Experts, Faults) {
 	f.checkLayers()
 	f.checkArchitecture()
 	f.checkDraft()
+	f.checkBlocks()
 	return &f.experts, append(f.faults, f.metadataFaults...)
 }
 
@@ -146,7 +147,8 @@ type finder struct {
 	faults Faults
 	// metadataFaults matter only when the model turns out to have routed experts.
 	metadataFaults Faults
-	draftFrom      int      // first draft block
+	draft          int      // draft blocks that the metadata announces
+	draftFrom      int      // the first of them
 	used           []uint64 // of each block, when the metadata has a list
 	blockCount     int
 }
@@ -154,22 +156,25 @@ type finder struct {
 // readMetadata takes the counts that the architecture's keys state.
 func (f *finder) readMetadata() {
 	e := &f.experts
-	e.Architecture = f.md.Architecture()
+	e.Groups, e.GroupsUsed, f.draftFrom = 1, 1, math.MaxInt
+	if e.Architecture = f.md.Architecture(); e.Architecture == "" {
+		f.metadataFaults.add(fmt.Sprintf("key %q", gguf.KeyArchitecture), "names no architecture, so the counts of experts are not known")
+		return
+	}
 	e.Count = f.count("expert_count", true)
 	f.readUsed()
 	e.Shared = f.count("expert_shared_count", false)
 	groups := f.count("expert_group_count", false)
 	e.Groups, e.grouped = max(1, groups), groups > 0
-	e.GroupsUsed = 1
 	if e.Groups > 1 {
 		e.GroupsUsed = f.count("expert_group_used_count", true)
 	}
 	stored, _ := f.md.ArchUint("expert_gating_func")
 	e.Gating = gatingOf(e.Architecture, stored)
 	f.blockCount = f.count("block_count", false)
-	f.draftFrom = math.MaxInt
-	if n := f.count("nextn_predict_layers", false); n > 0 {
-		f.draftFrom = f.blockCount - n
+	f.draft = f.count("nextn_predict_layers", false)
+	if f.draft > 0 {
+		f.draftFrom = f.blockCount - f.draft
 	}
 }
 
@@ -209,10 +214,21 @@ func (f *finder) count(suffix string, required bool) int {
 	}
 	n, ok := v.Uint()
 	if !ok || n > math.MaxInt32 {
-		f.metadataFaults.add(fmt.Sprintf("key %q", key), "%s, want one small number for the whole model", v.TypeName())
+		f.metadataFaults.add(fmt.Sprintf("key %q", key), "%s, want one small number for the whole model", describeValue(v))
 		return 0
 	}
 	return int(n)
+}
+
+// describeValue writes an integer with its type, and of anything else the type.
+func describeValue(v gguf.Value) string {
+	if n, ok := v.Uint(); ok {
+		return fmt.Sprintf("%d (%s)", n, v.TypeName())
+	}
+	if n, ok := v.Int(); ok {
+		return fmt.Sprintf("%d (%s)", n, v.TypeName())
+	}
+	return v.TypeName()
 }
 
 // place sorts one tensor into its layer, by name only.
@@ -230,7 +246,11 @@ func (f *finder) place(t *gguf.Tensor) {
 		f.faults.add(tensorPlace(t), "an adapter of a routed tensor is not pruned: merge it or remove it first")
 	case kindRouted:
 		l := f.layer(block)
-		if other := l.Tensor(place.role); other != nil {
+		switch other := l.Tensor(place.role); {
+		case other == nil:
+		case other.Name == t.Name:
+			f.faults.add(tensorPlace(t), "stands twice")
+		default:
 			f.faults.add(tensorPlace(t), "same role as tensor %q", other.Name)
 		}
 		l.Tensors = append(l.Tensors, &RoutedTensor{Tensor: t, Role: place.role})

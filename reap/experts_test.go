@@ -2,6 +2,7 @@ package reap
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"testing"
 
@@ -181,6 +182,44 @@ func TestExpertFaults(t *testing.T) {
 			func(r *recipe) { r.keys["expert_count"] = gguf.Uint32sValue(0, 8, 8, 8) },
 			[]string{`key "test.expert_count": u32[], want one small number`},
 		},
+		"count beyond any number of experts": {
+			func(r *recipe) { r.keys["expert_count"] = gguf.Uint64Value(1 << 40) },
+			[]string{`key "test.expert_count": 1099511627776 (u64), want one small number`},
+		},
+		"negative count": {
+			func(r *recipe) { r.keys["expert_shared_count"] = gguf.Int32Value(-1) },
+			[]string{`key "test.expert_shared_count": -1 (i32), want one small number`},
+		},
+		"no architecture": {
+			func(r *recipe) { r.arch = "" },
+			[]string{`key "general.architecture": names no architecture`},
+		},
+		"no experts at all": {
+			func(r *recipe) { resize(r, "test", 0) },
+			[]string{`key "test.expert_count": 0 routed experts, as in tensor "blk.1.ffn_gate_inp.weight", want at least 2`, "2 experts used of 0"},
+		},
+		"endless draft layers": {
+			func(r *recipe) { r.set("block_count", math.MaxInt32); r.set("nextn_predict_layers", math.MaxInt32) },
+			[]string{`key "test.nextn_predict_layers": 2147483647 draft layers, at most 1024 are supported`},
+		},
+		"more draft layers than blocks": {
+			func(r *recipe) { r.set("nextn_predict_layers", 9) },
+			[]string{`key "test.nextn_predict_layers": 9 draft layers, but 4 blocks in all`},
+		},
+		"id table without columns": {
+			func(r *recipe) {
+				r.keys["expert_used_count"] = gguf.Uint32sValue(2) // says nothing of block 1
+				r.add("blk.1.ffn_gate_tid2eid.weight", gguf.I32, 0, 16)
+			},
+			[]string{`tensor "blk.1.ffn_gate_tid2eid.weight": rows of 0 ids, want 1 to 8`},
+		},
+		"id table wider than the experts": {
+			func(r *recipe) {
+				r.keys["expert_used_count"] = gguf.Uint32sValue(2)
+				r.add("blk.1.ffn_gate_tid2eid.weight", gguf.I32, 9, 16)
+			},
+			[]string{`tensor "blk.1.ffn_gate_tid2eid.weight": rows of 9 ids, want 1 to 8`},
+		},
 		"more used than there are": {
 			func(r *recipe) { r.set("expert_used_count", 9) },
 			[]string{"9 experts used of 8"},
@@ -260,6 +299,16 @@ func TestDraftLayers(t *testing.T) {
 	e = mustExperts(t, r.model(t))
 	if len(e.Notes) != 1 || e.Notes[0] != `layer 3: announced as draft by "test.nextn_predict_layers", but not in the file` {
 		t.Errorf("notes %q", e.Notes)
+	}
+}
+
+func TestBlocksBehindTheCount(t *testing.T) {
+	r := moe(3)
+	r.set("block_count", 2) // blocks 0 and 1
+	e := mustExperts(t, r.model(t))
+	want := `layers 2-3: routed experts, but "test.block_count" says that blocks end before 2: llama.cpp refuses such a file`
+	if len(e.Notes) != 1 || e.Notes[0] != want {
+		t.Errorf("notes %q, want %q", e.Notes, want)
 	}
 }
 

@@ -85,8 +85,13 @@ func (f *finder) checkArchitecture() {
 
 // checkDraft notes draft layers that are declared and absent.
 func (f *finder) checkDraft() {
-	if f.draftFrom < 0 {
-		f.faults.add(fmt.Sprintf("key %q", f.md.ArchKey("nextn_predict_layers")), "more draft layers than blocks")
+	key := f.md.ArchKey("nextn_predict_layers")
+	switch {
+	case f.draftFrom < 0:
+		f.faults.add(fmt.Sprintf("key %q", key), "%d draft layers, but %d blocks in all", f.draft, f.blockCount)
+		return
+	case f.draft > maxDraft:
+		f.faults.add(fmt.Sprintf("key %q", key), "%d draft layers, at most %d are supported", f.draft, maxDraft)
 		return
 	}
 	var absent []int
@@ -96,7 +101,30 @@ func (f *finder) checkDraft() {
 		}
 	}
 	if len(absent) > 0 {
-		f.experts.Notes = append(f.experts.Notes, fmt.Sprintf(
-			"%s: announced as draft by %q, but not in the file", layerList(absent), f.md.ArchKey("nextn_predict_layers")))
+		f.note("%s: announced as draft by %q, but not in the file", layerList(absent), key)
 	}
+}
+
+// maxDraft bounds memory where a file announces more draft layers than any model has.
+const maxDraft = 1 << 10
+
+// checkBlocks notes layers with experts behind the last block that the metadata counts.
+func (f *finder) checkBlocks() {
+	key := f.md.ArchKey("block_count")
+	if _, stated := f.md.Get(key); !stated {
+		return
+	}
+	var behind []int
+	for _, l := range f.experts.Layers {
+		if l.Block >= f.blockCount {
+			behind = append(behind, l.Block)
+		}
+	}
+	if len(behind) > 0 {
+		f.note("%s: routed experts, but %q says that blocks end before %d: llama.cpp refuses such a file", layerList(behind), key, f.blockCount)
+	}
+}
+
+func (f *finder) note(format string, args ...any) {
+	f.experts.Notes = append(f.experts.Notes, fmt.Sprintf(format, args...))
 }

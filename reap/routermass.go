@@ -62,7 +62,7 @@ func RouterMassScores(ctx context.Context, m *gguf.Model, e *Experts, progress f
 
 // expectedAbove is the number of experts to expect above the threshold.
 func expectedAbove(e *Experts) float64 {
-	return float64(e.Used*e.Groups) / float64(e.GroupsUsed)
+	return float64(e.Used) * float64(e.Groups) / float64(e.GroupsUsed)
 }
 
 // A gate turns the normal logits of a layer's experts into weights and choices.

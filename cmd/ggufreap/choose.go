@@ -94,6 +94,13 @@ func (s *source) read() error {
 	return err
 }
 
+// warnOfExperts says what is odd about the source's experts and stops nothing.
+func (con *console) warnOfExperts(s *source) {
+	for _, note := range s.experts.Notes {
+		con.warnf("%s: %s", safe(s.Name), note)
+	}
+}
+
 // bindPin reads the pin of the source, which lets plan and release name the weights.
 func (s *source) bindPin(ctx context.Context, path string) error {
 	if path == "" {
