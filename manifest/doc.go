@@ -24,6 +24,11 @@
 // 64 lower-case hexadecimal digits. Anywhere else the value carries its
 // algorithm: "blake3:" and the digits.
 //
+// # Further
+//
+// IDENTITY.md in this folder describes the pin document, the evidence that an artifact
+// can be held against, releases and the proof of derivation for those who use them.
+//
 // # What the package does not know
 //
 // How experts are chosen, which tensors hold them, and the command line. Callers

@@ -468,6 +468,19 @@ func TestExpertIDsAreProven(t *testing.T) {
 	if doc.Proof.Unproven != 0 || tables == 0 {
 		t.Errorf("%d bytes are not proven, %d tables are", doc.Proof.Unproven, tables)
 	}
+	// A byte of the table that was changed after it was pinned is seen.
+	m := openModel(t, source)
+	at := int(m.Tensor("blk.1.ffn_gate_tid2eid.weight").DataOffset())
+	if err := flip(source, at); err != nil {
+		t.Fatal(err)
+	}
+	r := ggufreap(t, "prune", "--plan", "turned.json", "--source-pin", "pin.json", "-o", "flipped", source)
+	if r.code != exitFailed || !strings.Contains(r.stderr, `tensor "blk.1.ffn_gate_tid2eid.weight": blake3 is `) {
+		t.Errorf("exit %d, %s", r.code, r.stderr)
+	}
+	if err := flip(source, at); err != nil {
+		t.Fatal(err)
+	}
 	// With the source's table in place of the new one, every number is wrong.
 	old := tensorData(t, openModel(t, source), "blk.1.ffn_gate_tid2eid.weight")
 	c := openModel(t, "turned").Contents()
@@ -481,7 +494,7 @@ func TestExpertIDsAreProven(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeText(t, "forged.gguf", b.String())
-	r := ggufreap(t, "verify", "--source-pin", "pin.json", "forged.gguf")
+	r = ggufreap(t, "verify", "--source-pin", "pin.json", "forged.gguf")
 	if r.code != exitDiffers || !strings.Contains(r.stdout, "tensor blk.1.ffn_gate_tid2eid.weight: still has the source's expert numbers") {
 		t.Errorf("exit %d, %s", r.code, r.stdout)
 	}

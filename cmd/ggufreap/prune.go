@@ -106,40 +106,6 @@ func pruneAction(con *console, c *cli.Context) error {
 	return con.reportRelease(c, r, d)
 }
 
-// writeDerivative writes the release, and the pin of its source where that is wanted.
-func (con *console) writeDerivative(c *cli.Context, d *derivative, r *release) error {
-	var err error
-	switch path := c.String("pin-source"); {
-	case d.source.pin != nil:
-		r.derivation = d.derivation(d.source.pin)
-	case path != "":
-		if err := checkOutput(path, c.Bool("force"), d.source.Paths()); err != nil {
-			return err
-		}
-		r.sourcePin = &sourcePin{path: path, force: c.Bool("force"), derivation: d.derivation}
-	}
-	r.pin, err = con.writeRelease(c, r)
-	return err
-}
-
-// derivation says what of a pinned source each tensor of the release is.
-func (d *derivative) derivation(source *manifest.Pin) *manifest.Derivation {
-	keep := map[string][]int{}
-	tables := map[string]bool{}
-	for layer, t := range d.source.experts.Tensors() {
-		if t.Role == reap.IDTable {
-			tables[t.Name] = true
-		} else {
-			keep[t.Name] = d.plan.Layers[layer.Block]
-		}
-	}
-	derivation := manifest.NewDerivation(source)
-	derivation.Keep = func(tensor string) []int { return keep[tensor] }
-	derivation.Rewritten = func(tensor string) bool { return tables[tensor] }
-	derivation.File = func(tensor string) string { return safe(d.source.Tensor(tensor).File().Name) }
-	return derivation
-}
-
 // A derivative is a pruned model that is settled to the last byte, and not written yet.
 type derivative struct {
 	source   *source
@@ -252,19 +218,4 @@ func (con *console) reportRelease(c *cli.Context, r *release, d *derivative) err
 	con.field("source bytes", "%s", sourceBytes(c, r, d))
 	con.describeRelease(r)
 	return nil
-}
-
-// sourceBytes says what vouches for the source.
-func sourceBytes(c *cli.Context, r *release, d *derivative) string {
-	switch {
-	case d.source.pin != nil && r.pin == nil:
-		return "held against the pin when they are read: weights digest " + d.source.weights()
-	case d.source.pin != nil:
-		return "every one that was read is the pinned one: weights digest " + d.source.weights()
-	case c.String("pin-source") != "" && r.pin == nil:
-		return "pinned as they are read, in " + safe(c.String("pin-source"))
-	case r.sourcePin != nil:
-		return fmt.Sprintf("pinned as they were read, in %s: weights digest %s", safe(r.sourcePin.path), r.sourcePin.pin.WeightsDigest)
-	}
-	return "not pinned: nothing vouches that the source is what its name says"
 }

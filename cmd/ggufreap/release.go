@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -30,17 +29,6 @@ type release struct {
 	sourcePin  *sourcePin           // wanted from the same pass, or nil
 
 	pin *manifest.Pin // once it is written
-}
-
-// A sourcePin is the pin of a release's source that is taken while the release is written.
-type sourcePin struct {
-	path  string
-	force bool
-	// derivation says what the release is made of, given the pin.
-	derivation func(source *manifest.Pin) *manifest.Derivation
-
-	recorder *manifest.Recorder
-	pin      *manifest.Pin // once it is taken
 }
 
 // A document is a small file of a release.
@@ -138,20 +126,6 @@ func (con *console) writeRelease(c *cli.Context, r *release) (*manifest.Pin, err
 	return pin, nil
 }
 
-// record makes the source's bytes pass a recorder on their way into the release.
-func (r *release) record(c *cli.Context, p *progress) error {
-	o := pinOptions(c, r.source)
-	o.Progress = p.set
-	var err error
-	if r.sourcePin.recorder, err = manifest.NewRecorder(c.Context, r.source, o); err != nil {
-		return err
-	}
-	for _, shard := range r.layout.Shards {
-		shard.Views = r.sourcePin.recorder.Views(shard.Views)
-	}
-	return nil
-}
-
 // fill writes every file of the release and publishes them.
 func (r *release) fill(ctx context.Context, stage *manifest.Stage) (*manifest.Pin, error) {
 	pin, err := stage.WriteShards(ctx)
@@ -179,21 +153,6 @@ func (r *release) fill(ctx context.Context, stage *manifest.Stage) (*manifest.Pi
 		}
 	}
 	return pin, stage.Publish(ctx)
-}
-
-// save completes the pin of the source, holds the release against it, since some bytes
-// may have been read twice, and writes it.
-func (s *sourcePin) save(ctx context.Context, release *manifest.Pin, sources []string) error {
-	pin, err := s.recorder.Finish(ctx)
-	if err != nil {
-		return err
-	}
-	if err := s.derivation(pin).CheckAll(release); err != nil {
-		return fmt.Errorf("the source was not the same when it was read again: %w", err)
-	}
-	s.pin = pin
-	_, err = savePin(s.path, pin, s.force, sources)
-	return err
 }
 
 // describeRelease prints the files of a release.

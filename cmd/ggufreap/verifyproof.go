@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"ggufreap/gguf"
+	"ggufreap/manifest"
+	"ggufreap/reap"
+)
+
+// prove says what is known of a release that is to be proven.
+func (v *verification) prove(m *gguf.Model) manifest.ProveOptions {
+	experts, _ := reap.FindExperts(m)
+	tables := map[string]bool{}
+	if experts != nil {
+		for _, t := range experts.Tensors() {
+			if t.Role == reap.IDTable {
+				tables[t.Name] = true
+			}
+		}
+	}
+	v.readPlan(experts)
+	return manifest.ProveOptions{
+		Keep:      v.layers,
+		ExpertIDs: func(tensor string) bool { return tables[tensor] },
+		OldIDs:    func(tensor string, keep []int) (manifest.Sum, error) { return oldIDs(m.Tensor(tensor), keep) },
+		MayChange: v.mayChange,
+	}
+}
+
+// oldIDs returns the digest that a table of expert ids would have with the source's
+// numbers.
+func oldIDs(t *gguf.Tensor, keep []int) (manifest.Sum, error) {
+	digest, err := manifest.DigestOf(oldTable{t, keep})
+	return digest.Sum, err
+}
+
+// An oldTable writes a table of expert ids with each id i replaced by keep[i].
+type oldTable struct {
+	*gguf.Tensor
+	keep []int
+}
+
+func (t oldTable) WriteTo(w io.Writer) (int64, error) {
+	in, out := bufio.NewReader(t.Reader()), bufio.NewWriter(w)
+	id := make([]byte, 4)
+	for n := int64(0); ; n += 4 {
+		if _, err := io.ReadFull(in, id); err == io.EOF {
+			return n, out.Flush()
+		} else if err != nil {
+			return n, fmt.Errorf("entry %d: %w", n/4, err)
+		}
+		i := t.File().Order.Uint32(id)
+		if int64(i) >= int64(len(t.keep)) {
+			return n, fmt.Errorf("entry %d is expert %d, want 0 to %d", n/4, int32(i), len(t.keep)-1)
+		}
+		t.File().Order.PutUint32(id, uint32(t.keep[i]))
+		out.Write(id)
+	}
+}
+
+// readPlan reads the plan that was given, or else the folder's own.
+func (v *verification) readPlan(experts *reap.Experts) {
+	path := v.planPath
+	if path == "" {
+		path = filepath.Join(v.path, planName)
+	}
+	data, err := readDocument(path)
+	if err != nil {
+		if v.planPath != "" {
+			v.err = err
+		}
+		return
+	}
+	var source reap.Experts
+	if experts != nil {
+		source = *experts
+	}
+	source.Count = v.sourceExperts()
+	plan, err := reap.ReadPlan(data, &source)
+	switch {
+	case err == nil:
+		v.layers = plan.Layers
+	case v.planPath != "":
+		v.err = fmt.Errorf("%s: %w", safe(path), err)
+	}
+}
+
+// sourceExperts returns how many experts a block of the source has, as its pin tells.
+func (v *verification) sourceExperts() int {
+	n := 0
+	for _, t := range v.source.Tensors {
+		if t.Slabs != nil {
+			n = max(n, t.Slabs.Count)
+		}
+	}
+	return n
+}
+
+// mayChange allows the keys by which prune states the derivation, with what they must say
+// of the source, and those by which the model is said to have a base.
+func (v *verification) mayChange(key string) (*gguf.Value, bool) {
+	switch key {
+	case reap.KeySourceStructure:
+		structure, err := v.source.StructureDigest()
+		value := gguf.TextValue(structure.String())
+		return &value, err == nil
+	case reap.KeySourceWeights:
+		value := gguf.TextValue(v.source.WeightsDigest.String())
+		return &value, true
+	case reap.KeySourceExperts:
+		value := gguf.Uint32Value(uint32(v.sourceExperts()))
+		return &value, true
+	case reap.KeyPlan, reap.KeyCriterion, reap.KeyEvidence:
+		return nil, true
+	}
+	return nil, strings.HasPrefix(key, "general.base_model.")
+}
+
+// maxUnproven bounds the tensors that are printed; the JSON document has all.
+const maxUnproven = 20
+
+// printProof prints how much of a release is shown to be its source's, and what is not.
+func (con *console) printProof(p *manifest.Proof) {
+	con.printf("\n")
+	con.field("source", "%s, weights digest %s", safe(p.Source), p.WeightsDigest)
+	con.field("proven", "%s", sizeText(p.Proven))
+	con.field("unproven", "%s", sizeText(p.Unproven))
+	if len(p.Blocks) > 0 {
+		con.field("experts", "%d of %d in each of %s, found by their bytes", len(p.Blocks[0].Keep), p.Experts, count(len(p.Blocks), "block"))
+	}
+	for _, m := range p.Metadata {
+		if m.Allowed {
+			con.field("may differ", "key %s was %s", safe(m.Key), m.Change)
+		}
+	}
+	unproven := slices.DeleteFunc(slices.Clone(p.Tensors), func(t manifest.TensorProof) bool { return t.Proven == t.Size })
+	for _, t := range unproven[:min(len(unproven), maxUnproven)] {
+		con.field("unproven", "tensor %s: %s of %s", safe(t.Name), grouped(t.Size-t.Proven), count(t.Size, "byte"))
+	}
+	if more := len(unproven) - maxUnproven; more > 0 {
+		con.field("", "and %s more; --json lists them all", count(more, "tensor"))
+	}
+}
