@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"syscall"
 )
 
 const usage = `Time ggufreap beside cp, sync and openssl, and print a table of ratios.
@@ -52,7 +53,7 @@ func run() error {
 	}
 	defer os.RemoveAll(work)
 	interrupted := make(chan os.Signal, 1)
-	signal.Notify(interrupted, os.Interrupt)
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-interrupted
 		os.RemoveAll(work)

@@ -98,6 +98,14 @@ func firstError(ctx context.Context, errs []error) error {
 // never go back, but from several goroutines.
 type Progress func(done, total int64)
 
+// after returns the progress of what follows work on n bytes.
+func (p Progress) after(n int64) Progress {
+	if p == nil {
+		return nil
+	}
+	return func(done, total int64) { p(n+done, n+total) }
+}
+
 // meter adds up what workers have done.
 type meter struct {
 	mu     sync.Mutex

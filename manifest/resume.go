@@ -57,6 +57,7 @@ func (s *Stage) checkShard(ctx context.Context, job shardJob, want Sum, publishe
 	if err == nil {
 		err = listener.end()
 	}
+	s.read.Add(hasher.size)
 	if got := hasher.Sum(); err == nil && got != want {
 		err = fmt.Errorf("%q has the sum %s, want %s", name, got, want)
 	}

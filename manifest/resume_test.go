@@ -81,6 +81,16 @@ func TestResumeGoesOn(t *testing.T) {
 	if last != r.Layout.Bytes() {
 		t.Errorf("progress ended at %d, want %d", last, r.Layout.Bytes())
 	}
+	shards := r.Layout.Shards
+	wantRead, wantWritten := shards[0].Size+shards[1].Size+shards[2].TensorBytes(), shards[2].Size
+	for name, data := range want {
+		if !isModelFile(name) {
+			wantWritten += int64(len(data))
+		}
+	}
+	if read, written := s.Traffic(); read != wantRead || written != wantWritten {
+		t.Errorf("read %d and wrote %d bytes, want %d and %d", read, written, wantRead, wantWritten)
+	}
 }
 
 // TestResumeRedoesDamage changes what an interrupted run finished.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"ggufreap/gguf"
 )
@@ -80,7 +81,13 @@ type Stage struct {
 	staged  []stagedFile // written, in order
 	resumed int          // shards that an earlier run finished
 	done    bool
+
+	read, written atomic.Int64 // bytes
 }
+
+// Traffic returns how many bytes this run has read, of the sources and of shards that an
+// earlier run finished, and how many it has written.
+func (s *Stage) Traffic() (read, written int64) { return s.read.Load(), s.written.Load() }
 
 // A stagedFile is durable, under its temporary name or already under its own.
 type stagedFile struct {

@@ -170,6 +170,9 @@ func TestReleaseReportsProgress(t *testing.T) {
 	if last != r.Layout.Bytes() || total != r.Layout.Bytes() {
 		t.Errorf("ended at %d of %d, want %d", last, total, r.Layout.Bytes())
 	}
+	if read, written := s.Traffic(); read != r.Layout.TensorBytes() || written != r.Layout.Bytes() {
+		t.Errorf("read %d and wrote %d bytes, want %d and %d", read, written, r.Layout.TensorBytes(), r.Layout.Bytes())
+	}
 }
 
 func TestStageRefusesFolders(t *testing.T) {

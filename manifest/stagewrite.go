@@ -107,6 +107,7 @@ func (s *Stage) writeShard(ctx context.Context, job shardJob) error {
 	if err != nil {
 		return err
 	}
+	s.read.Add(job.shard.TensorBytes())
 	if err := s.checkSame(job); err != nil {
 		return err
 	}
@@ -181,6 +182,7 @@ func (s *Stage) writeFile(name string, size int64, hasher *fileHasher, write fun
 	if err != nil {
 		return Sum{}, s.wrap(name, err)
 	}
+	s.written.Add(hasher.size)
 	return hasher.Sum(), nil
 }
 

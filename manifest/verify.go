@@ -87,8 +87,9 @@ type verifier struct {
 	listed  []FileSum // the entries of the list of sums
 	hasList bool      // the list was read without fault
 	models  []*gguf.Model
-	pin     *Pin // the folder's own, or nil
-	got     *Pin // of the main model, once its data was read, or nil
+	pin     *Pin  // the folder's own, or nil
+	got     *Pin  // of the main model, once its data was read, or nil
+	read    int64 // bytes of that
 }
 
 func (v *verifier) path(name string) string { return filepath.Join(v.dir, filepath.FromSlash(name)) }

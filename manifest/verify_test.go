@@ -47,6 +47,34 @@ func TestVerifySoundRelease(t *testing.T) {
 	}
 }
 
+// The data of the model and the other files are read one after the other, and are one
+// task to whoever watches.
+func TestVerifyReportsProgress(t *testing.T) {
+	dir, pin := mustRelease(t)
+	for _, expect := range []string{"shards=3", "weights_digest=" + pin.WeightsDigest.String()} {
+		var last, end int64
+		mustVerify(t, dir, VerifyOptions{Expect: mustExpect(t, expect), Progress: func(done, total int64) {
+			if done < last || done > total {
+				t.Errorf("%s: from %d to %d of %d", expect, last, done, total)
+			}
+			last, end = done, total
+		}})
+		var want int64
+		for _, name := range folderNames(t, dir) {
+			info, err := os.Stat(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name != SumsName {
+				want += info.Size()
+			}
+		}
+		if last != want || end != want {
+			t.Errorf("%s: ended at %d of %d, want %d", expect, last, end, want)
+		}
+	}
+}
+
 func mustExpect(t *testing.T, s string) []Expectation {
 	t.Helper()
 	list, err := ParseExpectations(s)

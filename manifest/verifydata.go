@@ -49,7 +49,7 @@ func (v *verifier) readModel(ctx context.Context) (map[string]Sum, error) {
 		v.report.find(KindUnreadable, "", err.Error())
 		return nil, nil
 	}
-	v.got = pin
+	v.got, v.read = pin, m.FileBytes()
 	known := map[string]Sum{}
 	for i, path := range m.Paths() {
 		known[filepath.Clean(path)] = pin.Files[i].SHA256
@@ -78,7 +78,7 @@ func (v *verifier) checkSums(ctx context.Context, known map[string]Sum) error {
 			total += info.Size()
 		}
 	}
-	count := newMeter(total, v.options.Progress)
+	count := newMeter(total, v.options.Progress.after(v.read))
 	err := forEach(ctx, len(todo), v.options.Workers, func(ctx context.Context, i int, w *worker) error {
 		at := todo[i]
 		sums[at], _, faults[at] = sumFile(ctx, v.path(v.listed[at].Name), w, count)

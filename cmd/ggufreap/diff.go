@@ -22,7 +22,7 @@ split keys do not make a model another one; they are noted apart. A pin has no
 metadata values, only their digests.
 
 Flags:
-      --workers N        files read at once (one for each processor)
+      --workers N        files read at once (two for each processor)
       --json             print a JSON document
       --type ID=B/E      teach a type: B bytes store E elements (repeatable)
   -q, --quiet            show no progress
@@ -137,7 +137,7 @@ func (con *console) measure(c *cli.Context, sides []side) error {
 		s.pin = pin
 		before += s.model.FileBytes()
 	}
-	p.finish(0)
+	p.finish()
 	return nil
 }
 

@@ -27,7 +27,7 @@ Flags:
       --force            replace FILE if it exists
       --format FORMAT    pin, or gguf-hash: the list of sha256 that
                          llama-gguf-hash reads (pin)
-      --workers N        files read at once (one for each processor)
+      --workers N        files read at once (two for each processor)
       --json             print the pin, or with --check a JSON report
       --type ID=B/E      teach a type: B bytes store E elements (repeatable)
   -q, --quiet            show no progress
@@ -144,7 +144,7 @@ func (con *console) pin(c *cli.Context, m *gguf.Model) (*manifest.Pin, error) {
 	o := pinOptions(c, m)
 	o.Progress = p.set
 	pin, err := manifest.BuildPin(c.Context, m, o)
-	p.finish(0)
+	p.finish()
 	return pin, err
 }
 
@@ -175,7 +175,7 @@ func (con *console) writeGGUFHashes(c *cli.Context, m *gguf.Model) error {
 	var text bytes.Buffer
 	p := con.startProgress("pin", m.TensorBytes())
 	err := manifest.WriteGGUFHashes(c.Context, &text, m, c.Int("workers"), p.set)
-	p.finish(0)
+	p.finish()
 	if err != nil {
 		return err
 	}
@@ -285,7 +285,7 @@ func (con *console) checkArtifact(c *cli.Context) error {
 		Workers:  c.Int("workers"),
 		Progress: p.set,
 	})
-	p.finish(0)
+	p.finish()
 	if errors.Is(err, manifest.ErrNotQuick) {
 		return withHint(usagef("%w", err), "leave out --quick")
 	}

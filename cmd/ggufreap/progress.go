@@ -117,11 +117,22 @@ func (p *progress) line(elapsed time.Duration) {
 		siSize(p.done), siSize(p.total), percent, siSize(int64(rate)), left.Round(time.Second))
 }
 
-// finish ends the task, and where progress was shown says what it took, unless there
-// was nothing to do. Written is how many bytes were written on the way, 0 when none.
-func (p *progress) finish(written int64) {
+// finish ends a task whose progress is what it reads, and where progress was shown says
+// what it took, unless there was nothing to do.
+func (p *progress) finish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.end(p.done, 0)
+}
+
+// finishWriting ends a task that has read and written so many bytes.
+func (p *progress) finishWriting(read, written int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.end(read, written)
+}
+
+func (p *progress) end(read, written int64) {
 	if p.bar != nil {
 		p.bar.Clear()
 	}
@@ -134,5 +145,5 @@ func (p *progress) finish(written int64) {
 		wrote = ", wrote " + siSize(written)
 	}
 	fmt.Fprintf(p.con.err, "ggufreap: %s: read %s%s in %.1f s, %s/s\n", p.task,
-		siSize(p.done), wrote, seconds, siSize(int64(float64(p.done)/max(seconds, 1e-3))))
+		siSize(read), wrote, seconds, siSize(int64(float64(read)/max(seconds, 1e-3))))
 }

@@ -40,7 +40,7 @@ Output:
       --force            accept a folder that is not empty
       --no-provenance-keys
                          leave out the reap.* keys that state the derivation
-      --workers N        shards written at once (one for each processor)
+      --workers N        shards written at once (two for each processor)
       --dry-run          print the exact files and bytes, and stop
       --json             print a JSON document
       --type ID=B/E      teach a type: B bytes store E elements (repeatable)

@@ -121,7 +121,11 @@ func (con *console) writeRelease(c *cli.Context, r *release) (*manifest.Pin, err
 	if err != nil {
 		return nil, explainFailure(c, r, stage, err, closeErr)
 	}
-	p.finish(r.layout.Bytes())
+	read, written := stage.Traffic()
+	if r.sourcePin != nil {
+		read = r.source.FileBytes()
+	}
+	p.finishWriting(read, written)
 	con.warnRedone(stage)
 	return pin, nil
 }

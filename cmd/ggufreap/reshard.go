@@ -23,7 +23,7 @@ Output:
       --name STEM        stem of the file names (that of the source)
       --resume           go on with a run that was interrupted in DIR
       --force            accept a folder that is not empty
-      --workers N        shards written at once (one for each processor)
+      --workers N        shards written at once (two for each processor)
       --dry-run          print the exact files and bytes, and stop
       --json             print a JSON document
       --type ID=B/E      teach a type: B bytes store E elements (repeatable)

@@ -83,7 +83,7 @@ func (con *console) readMeasurements(ctx context.Context, path string, e *reap.E
 	}
 	p := con.startProgress("hash scores", info.Size())
 	input, err := reap.HashInput(path, &reportingReader{ctx, f, p})
-	p.finish(0)
+	p.finish()
 	return m, input, err
 }
 
@@ -139,7 +139,7 @@ func (con *console) score(ctx context.Context, s *source, criterion string, seed
 	}
 	p := con.startProgress("score", routerBytes(s.experts))
 	scores, err := compute(ctx, s.Model, s.experts, p.add)
-	p.finish(0)
+	p.finish()
 	return scores, err
 }
 

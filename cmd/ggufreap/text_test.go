@@ -109,7 +109,7 @@ func TestPlainProgress(t *testing.T) {
 		p.add(1_500_000_000)
 	}
 	clock = clock.Add(time.Second)
-	p.finish(2_000_000)
+	p.finishWriting(6_000_000_000, 2_000_000)
 	want := `ggufreap: pin: 3.00 GB of 10.00 GB, 30 %, 500.00 MB/s, 14s left
 ggufreap: pin: 6.00 GB of 10.00 GB, 60 %, 500.00 MB/s, 8s left
 ggufreap: pin: read 6.00 GB, wrote 2.00 MB in 13.0 s, 461.54 MB/s
@@ -129,7 +129,7 @@ func TestProgressIsSilentInAPipe(t *testing.T) {
 		}
 		p := con.startProgress("pin", 100)
 		p.add(100)
-		p.finish(0)
+		p.finish()
 		if out.Len() > 0 {
 			t.Errorf("quiet %v: printed %q", quiet, out.String())
 		}
@@ -143,7 +143,7 @@ func TestProgressBar(t *testing.T) {
 	p := con.startProgress("pin", 100)
 	p.add(50)
 	p.add(50)
-	p.finish(0)
+	p.finish()
 	if got := out.String(); !strings.Contains(got, "pin") || !strings.Contains(got, "50%") || !strings.HasSuffix(got, "/s\n") {
 		t.Errorf("printed %q", got)
 	}

@@ -34,7 +34,7 @@ Flags:
                          tensor_bytes, structure_digest, metadata_digest,
                          weights_digest
       --fast             read headers only: no sums, no weights digest
-      --workers N        files read at once (one for each processor)
+      --workers N        files read at once (two for each processor)
       --json             print a JSON document
   -q, --quiet            show no progress
       --progress MODE    auto, bar, plain or none (auto)
@@ -94,7 +94,7 @@ func verifyAction(con *console, c *cli.Context) error {
 		Workers:  c.Int("workers"),
 		Progress: p.set,
 	})
-	p.finish(0)
+	p.finish()
 	if err == nil {
 		err = job.err
 	}
