@@ -18,6 +18,10 @@ func (p *Plan) faults() Faults {
 	if len(p.Layers) == 0 {
 		fs.add("plan", "no layers")
 	}
+	if p.NumExperts > maxExperts {
+		fs.add("plan", "%d experts, at most %d are supported", p.NumExperts, maxExperts)
+		return fs
+	}
 	for _, block := range p.Blocks() {
 		p.checkList(block, &fs)
 	}
@@ -31,7 +35,7 @@ func (p *Plan) checkList(block int, fs *Faults) {
 	if len(keep) != p.KeepCount {
 		fs.add(where, "keeps %d experts, want %d as in every layer: a file states one expert count for the whole model", len(keep), p.KeepCount)
 	}
-	seen := make(map[int]int, len(keep))
+	seen := make(map[int]int, max(0, min(len(keep), p.NumExperts)))
 	for i, id := range keep {
 		if id < 0 || id >= p.NumExperts {
 			fs.add(where, "entry %d is expert %d, want 0 to %d", i, id, p.NumExperts-1)

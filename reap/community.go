@@ -44,6 +44,7 @@ func ReadPlan(data []byte, e *Experts) (*Plan, error) {
 	}
 	f := &foreign{experts: e}
 	f.read(root)
+	f.checkKept(root)
 	if err := f.r.faults.Err(); err != nil {
 		return nil, err
 	}
@@ -88,6 +89,16 @@ type foreign struct {
 }
 
 func (f *foreign) read(root *jsondoc.Node) {
+	var forms []string
+	for _, key := range []string{"pruned_experts", "layers", "keep"} {
+		if root.Get(key) != nil {
+			forms = append(forms, key)
+		}
+	}
+	if len(forms) > 1 {
+		f.r.faults.add("plan", "%q all list experts, and nothing says which of them counts", forms)
+		return
+	}
 	switch {
 	case root.Get("format") != nil:
 		f.readAikar(root)
@@ -118,6 +129,29 @@ func (f *foreign) plan() *Plan {
 		p.KeepCount = len(p.Layers[blocks[0]])
 	}
 	return p
+}
+
+// keepKeys are names under which a plan states how many experts a layer keeps.
+var keepKeys = []string{"keep_count", "n_expert_out"}
+
+// checkKept compares the number kept that a plan states, if it does, with its lists.
+func (f *foreign) checkKept(root *jsondoc.Node) {
+	for _, key := range keepKeys {
+		v := root.Get(key)
+		if v == nil {
+			continue
+		}
+		count, ok := v.Int()
+		if !ok {
+			f.r.want(v, key, "a whole number")
+			continue
+		}
+		for _, block := range sortedKeys(f.keep) {
+			if n := len(f.keep[block]); n != count {
+				f.r.faults.add(key, "%d, but layer %d keeps %d", count, block, n)
+			}
+		}
+	}
 }
 
 func allIDs(root *jsondoc.Node) bool {
@@ -159,7 +193,32 @@ func (f *foreign) layerEntry(n *jsondoc.Node, where string) []int {
 	if n.Kind == '[' {
 		return f.r.ids(n, where)
 	}
-	return f.r.ids(n.Get("keep"), where)
+	ids := f.r.ids(n.Get("keep"), where)
+	for _, key := range dropKeys {
+		if list := n.Get(key); list != nil && list.Kind == '[' {
+			f.checkDropped(ids, f.r.ids(list, where+": "+key), where)
+		}
+	}
+	return ids
+}
+
+// dropKeys are names under which the experts to drop are listed beside those to keep.
+var dropKeys = []string{"drop", "dropped", "disabled_experts", "pruned_experts"}
+
+// checkDropped wants a list of experts to drop to be the others of a keep list.
+func (f *foreign) checkDropped(keep, drop []int, where string) {
+	dropped := map[int]bool{}
+	for _, id := range drop {
+		dropped[id] = true
+	}
+	for _, id := range keep {
+		if dropped[id] {
+			f.r.faults.add(where, "expert %d is both kept and dropped", id)
+		}
+	}
+	if len(keep)+len(dropped) != f.experts.Count {
+		f.r.faults.add(where, "keeps %d and drops %d of %d experts", len(keep), len(dropped), f.experts.Count)
+	}
 }
 
 // readKeep reads {"keep": ...} with an object by block number or a list by place.

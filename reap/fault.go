@@ -3,12 +3,15 @@ package reap
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // A Fault is one thing that stands in the way of pruning.
 type Fault struct {
 	Where string // a tensor, a layer, a key, or a place in a document
 	What  string
+
+	more int // faults that this one, the last, stands for
 }
 
 // String returns the place and the fault on one line.
@@ -19,16 +22,36 @@ func (f Fault) String() string {
 	return f.Where + ": " + f.What
 }
 
-// Faults are all the faults found in one look. As an error it has one line for each.
+// Faults are the faults found in one look: all of them, or the first thousand and one that
+// counts the others.
 type Faults []Fault
 
-// Error lists the faults, one a line.
+// errorLines is how many faults an error lists, one a line; then it counts.
+const errorLines = 32
+
+// Error lists the faults, one a line, and says how many more there are than a person reads.
 func (fs Faults) Error() string {
-	lines := make([]string, len(fs))
+	var b strings.Builder
 	for i, f := range fs {
-		lines[i] = f.String()
+		if i == errorLines {
+			fmt.Fprintf(&b, "and %d more", fs.total()-errorLines)
+			break
+		}
+		b.WriteString(f.String())
+		if i < len(fs)-1 {
+			b.WriteByte('\n')
+		}
 	}
-	return strings.Join(lines, "\n")
+	return b.String()
+}
+
+// total counts the faults, those that the last one stands for too.
+func (fs Faults) total() int {
+	n := len(fs)
+	if more := fs[n-1].more; more > 0 {
+		return n - 1 + more
+	}
+	return n
 }
 
 // Err returns the faults as an error, nil when there are none.
@@ -39,8 +62,35 @@ func (fs Faults) Err() error {
 	return fs
 }
 
+// What is kept of faults: a document of a few megabytes can have a million.
+const (
+	maxFaults    = 1000
+	maxFaultText = 1000 // bytes of a place or a message
+)
+
 func (fs *Faults) add(where, format string, args ...any) {
-	*fs = append(*fs, Fault{Where: where, What: fmt.Sprintf(format, args...)})
+	switch n := len(*fs); {
+	case n < maxFaults:
+		*fs = append(*fs, Fault{Where: shorten(where), What: shorten(fmt.Sprintf(format, args...))})
+	case n == maxFaults:
+		*fs = append(*fs, Fault{What: "and 1 more", more: 1})
+	default:
+		last := &(*fs)[n-1]
+		last.more++
+		last.What = fmt.Sprintf("and %d more", last.more)
+	}
+}
+
+// shorten cuts a text that is longer than any that is meant.
+func shorten(s string) string {
+	if len(s) <= maxFaultText {
+		return s
+	}
+	end := maxFaultText
+	for !utf8.RuneStart(s[end]) && end > maxFaultText-utf8.UTFMax {
+		end--
+	}
+	return s[:end] + "..."
 }
 
 // intList prints ascending numbers with runs closed up: "1-3, 7".

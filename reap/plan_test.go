@@ -192,6 +192,17 @@ var communityPlans = []struct {
 	{name: "vLLM pairs", form: "pruned_experts", keep: []int{1, 5, 6},
 		text: `{"version":1,"model":"m","pruned_experts":[[1,0],[1,2],[1,3],[1,4],[1,7],[2,0],[2,2],[2,3],[2,4],[2,7],[3,0],[3,2],[3,3],[3,4],[3,7]]}`},
 
+	{name: "kept and dropped", form: "reap_plan", keep: []int{5, 1, 6},
+		text: `{"keep_count":3,"layers":{"1":{"keep":[5,1,6],"drop":[0,2,3,4,7]},"2":{"keep":[5,1,6],"dropped":5},"3":{"keep":[5,1,6]}}}`},
+
+	{name: "keep count of its own", text: `{"num_experts":8,"keep_count":4,"layers":{"1":{"keep":[5,1,6]},"2":{"keep":[5,1,6,0]},"3":[5]}}`,
+		faults: []string{"keep_count: 4, but layer 1 keeps 3", "keep_count: 4, but layer 3 keeps 1"}},
+	{name: "another keep count, as NX2 states it", text: `{"keep":{"1":[5,1,6]},"n_expert_in":8,"n_expert_out":2}`,
+		faults: []string{"n_expert_out: 2, but layer 1 keeps 3"}},
+	{name: "keep and drop contradict each other", text: `{"layers":{"1":{"keep":[0,1,2],"drop":[0,1]},"2":{"keep":[0,1,2],"drop":[3,4,5,6]}}}`,
+		faults: []string{`layer "1": expert 0 is both kept and dropped`, `layer "1": expert 1 is both`, `layer "1": keeps 3 and drops 2 of 8`, `layer "2": keeps 3 and drops 4 of 8`}},
+	{name: "lists in two places", text: `{"layers":{"1":{"keep":[5,1,6]}},"keep":{"1":[5,1,7]}}`,
+		faults: []string{`plan: ["layers" "keep"] all list experts`}},
 	{name: "graded", text: `{"mode":"graded","layers":{"1":{"keep":[5,1,6]}}}`,
 		faults: []string{`mode: "graded": this mode gives layers or experts different widths`}},
 	{name: "width blocks", text: `{"num_experts":8,"n_ff_exp":1024,"block":256,"layers":{"1":{"keep":[1,4],"wblocks":{"1":[0,2],"4":[1,3]}}}}`,
@@ -235,6 +246,41 @@ func TestCommunityPlans(t *testing.T) {
 				t.Errorf("got %+v, want %+v", p, want)
 			}
 		})
+	}
+}
+
+// A document of millions of entries is refused without keeping a message for each.
+func TestPlansOfManyFaults(t *testing.T) {
+	e := mustExperts(t, moe(1).model(t))
+	zeros := strings.Repeat("0,", 400_000) + "0"
+	for name, c := range map[string]struct{ text, want string }{
+		"repeated":     {`{"1":[` + zeros + `]}`, "and 399969 more"}, // 400,000 repeats, the count
+		"not ids":      {`{"1":[` + strings.ReplaceAll(zeros, "0", "-") + `]}`, "JSON, byte 6: invalid character ','"},
+		"texts":        {`{"1":[` + strings.ReplaceAll(zeros, "0", `""`) + `]}`, "and 399969 more"},
+		"pairs":        {`{"pruned_experts":[` + zeros + `]}`, "and 799970 more"},
+		"too many":     {`{"1":[` + strings.Repeat("0,", 3_000_000) + `0]}`, "more than 524288 values"},
+		"a long entry": {`{"1":["` + strings.Repeat("x", 1<<20) + `"]}`, "entry 0 is a string of 1048576 bytes"},
+		"a long key":   {`{"layers":{"` + strings.Repeat("é", 1<<20) + `":[0]}}`, `é...: not a block number`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := ReadPlan([]byte(c.text), e)
+			if err == nil {
+				err = p.Check(e).Err()
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("error %.300v, want %q", err, c.want)
+			}
+			if n := len(err.Error()); n > 200_000 {
+				t.Errorf("the error has %d bytes", n)
+			}
+		})
+	}
+}
+
+func TestOwnPlanOfManyExperts(t *testing.T) {
+	text := strings.Replace(samplePlanText, `"num_experts": 8`, `"num_experts": 2000000000`, 1)
+	if _, err := DecodePlan([]byte(text)); err == nil || err.Error() != "plan: 2000000000 experts, at most 65536 are supported" {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -7,8 +7,11 @@ import (
 	"ggufreap/reap/internal/jsondoc"
 )
 
-// maxPlanBytes is far more than a plan of any model needs.
-const maxPlanBytes = 64 << 20
+// Limits of a plan: the largest models have a hundred thousand experts, layers by experts.
+const (
+	maxPlanBytes  = 16 << 20
+	maxPlanValues = 1 << 19
+)
 
 // DecodePlan reads a plan document of this package. Unknown fields, other schema
 // versions and repeated keys are refused. The error is [Faults] when the document is
@@ -27,7 +30,7 @@ func parseDocument(data []byte) (*jsondoc.Node, error) {
 	if len(data) > maxPlanBytes {
 		return nil, fmt.Errorf("plan: %d bytes, at most %d are read", len(data), maxPlanBytes)
 	}
-	root, err := jsondoc.Parse(data)
+	root, err := jsondoc.Parse(data, maxPlanValues)
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}

@@ -94,8 +94,9 @@ func (s *source) read() error {
 	return err
 }
 
-// warnOfExperts says what is odd about the source's experts and stops nothing.
-func (con *console) warnOfExperts(s *source) {
+// warnOfSource says what is odd about the source and its experts and stops nothing.
+func (con *console) warnOfSource(s *source) {
+	con.warnOf(s.Model)
 	for _, note := range s.experts.Notes {
 		con.warnf("%s: %s", safe(s.Name), note)
 	}

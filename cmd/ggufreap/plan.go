@@ -71,7 +71,7 @@ func planAction(con *console, c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	con.warnOfExperts(s)
+	con.warnOfSource(s)
 	if err := s.bindPin(c.Context, c.String("pin")); err != nil {
 		return err
 	}

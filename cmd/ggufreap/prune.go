@@ -89,7 +89,7 @@ func pruneAction(con *console, c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
-	con.warnOfExperts(s)
+	con.warnOfSource(s)
 	if err := s.bindPin(c.Context, c.String("source-pin")); err != nil {
 		return err
 	}

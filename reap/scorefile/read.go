@@ -76,9 +76,12 @@ func isLegacyImatrix(head []byte) bool {
 	return strings.HasSuffix(name, ".weight") && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
+// maxValues is more numbers than any score file needs.
+const maxValues = 4 << 20
+
 // readJSON reads one of the JSON forms.
 func readJSON(data []byte, e *reap.Experts) (*Measurements, error) {
-	root, err := jsondoc.Parse(data)
+	root, err := jsondoc.Parse(data, maxValues)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	n, err := Parse([]byte(`{"a":[1,-2.5e3,"x\n",true,null],"A":{}}`))
+	n, err := Parse([]byte(`{"a":[1,-2.5e3,"x\n",true,null],"A":{}}`), 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestParseRefuses(t *testing.T) {
-	if _, err := Parse([]byte(strings.Repeat("[", 20))); err == nil || !strings.Contains(err.Error(), "nested deeper than 16") {
+	if _, err := Parse([]byte(strings.Repeat("[", 20)), 100); err == nil || !strings.Contains(err.Error(), "nested deeper than 16") {
 		t.Errorf("deep nesting: error %v", err)
 	}
 	for text, want := range map[string]string{
@@ -46,9 +46,9 @@ func TestParseRefuses(t *testing.T) {
 		"":              "unexpected EOF",
 		`{"a":NaN}`:     "invalid character 'N'",
 		"\xff":          "not UTF-8",
-		"[0,0,0,0]":     "more values than",
+		"[0,0,0,0]":     "more than 4 values",
 	} {
-		if _, err := parse([]byte(text), 4); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Parse([]byte(text), 4); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.20q: error %v, want %q", text, err, want)
 		}
 	}
@@ -101,7 +101,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"a":[1,-2.5e3,"x",true,null],"A":{}}`))
 	f.Add([]byte(`[[[[[[]]]]]]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if _, err := Parse(data); err == nil && !json.Valid(data) {
+		if _, err := Parse(data, 1<<16); err == nil && !json.Valid(data) {
 			t.Errorf("%q is not JSON", data)
 		}
 	})

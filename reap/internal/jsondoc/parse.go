@@ -8,7 +8,6 @@ package jsondoc
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -16,11 +15,11 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of a document: no plan and no score file of a real model comes near them.
-const (
-	maxDepth  = 16
-	maxValues = 4 << 20
-)
+// maxDepth is more than any plan or score file needs.
+const maxDepth = 16
+
+// maxDescribed bounds the text that [Node.Describe] shows, in bytes.
+const maxDescribed = 80
 
 // A Node is one JSON value.
 type Node struct {
@@ -73,22 +72,25 @@ func (n *Node) Describe() string {
 		return "an object"
 	case n.Kind == '[':
 		return "a list"
+	case n.Kind == '"' && len(n.Text) > maxDescribed:
+		return fmt.Sprintf("a string of %d bytes", len(n.Text))
 	case n.Kind == '"':
 		return strconv.Quote(n.Text)
+	case len(n.Text) > maxDescribed:
+		return fmt.Sprintf("a number of %d digits", len(n.Text))
 	}
 	return n.Text
 }
 
-// Parse reads one JSON value and nothing after it. Keys must not repeat.
-func Parse(data []byte) (*Node, error) { return parse(data, maxValues) }
-
-func parse(data []byte, most int) (*Node, error) {
+// Parse reads one JSON value and nothing after it, with at most so many values in it, which
+// bounds the memory: each takes about two hundred bytes. Keys must not repeat.
+func Parse(data []byte, most int) (*Node, error) {
 	if !utf8.Valid(data) {
 		return nil, fmt.Errorf("not UTF-8")
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	p := &parser{d, most}
+	p := &parser{d, most, most}
 	n, err := p.value(0)
 	if err != nil {
 		return nil, fmt.Errorf("JSON, byte %d: %w", d.InputOffset(), noEOF(err))
@@ -108,16 +110,17 @@ func noEOF(err error) error {
 
 type parser struct {
 	*json.Decoder
-	most int // values still allowed
+	most int // values allowed
+	left int // of them
 }
 
 func (p *parser) value(depth int) (*Node, error) {
-	p.most--
+	p.left--
 	switch {
 	case depth > maxDepth:
 		return nil, fmt.Errorf("nested deeper than %d", maxDepth)
-	case p.most < 0:
-		return nil, errors.New("more values than any such document needs")
+	case p.left < 0:
+		return nil, fmt.Errorf("more than %d values, which no such document needs", p.most)
 	}
 	token, err := p.Token()
 	if err != nil {
