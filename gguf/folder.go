@@ -46,8 +46,7 @@ func (o *opener) setOf(dir, name string) shardName {
 	return shardName{count: splitCount(f)}
 }
 
-// modelNames lists the names in a folder that end in .gguf, sorted. Hidden files are
-// left out: some systems put one with other contents beside each file.
+// modelNames lists the model files in a folder, sorted.
 func modelNames(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -55,7 +54,7 @@ func modelNames(dir string) ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if name := e.Name(); strings.HasSuffix(name, ".gguf") && !strings.HasPrefix(name, ".") && !isDir(dir, e) {
+		if name := e.Name(); IsModelFile(name) && !isDir(dir, e) {
 			names = append(names, name)
 		}
 	}

@@ -48,5 +48,17 @@ func Stem(path string) string {
 	if n, ok := parseShardName(path); ok {
 		return n.stem
 	}
-	return strings.TrimSuffix(filepath.Base(path), ".gguf")
+	base := filepath.Base(path)
+	if ext := filepath.Ext(base); strings.EqualFold(ext, ".gguf") {
+		return strings.TrimSuffix(base, ext)
+	}
+	return base
+}
+
+// IsModelFile reports whether a file of this name is looked at in a folder: its name ends
+// in ".gguf", in upper or lower case. Hidden files are left out: some systems put one with
+// other contents beside each file.
+func IsModelFile(name string) bool {
+	base := filepath.Base(name)
+	return strings.EqualFold(filepath.Ext(base), ".gguf") && !strings.HasPrefix(base, ".")
 }

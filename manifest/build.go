@@ -51,13 +51,14 @@ func BuildPin(ctx context.Context, m *gguf.Model, o BuildOptions) (*Pin, error) 
 	if err := m.Unchanged(); err != nil {
 		return nil, err
 	}
-	if err := pin.seal(m.Metadata()); err != nil {
+	if err := pin.seal(); err != nil {
 		return nil, err
 	}
 	return pin, nil
 }
 
-// pinOfModel returns a pin that lacks its digests.
+// pinOfModel returns a pin of what headers tell, which lacks the digests of data and
+// files.
 func pinOfModel(m *gguf.Model, o BuildOptions) (*Pin, error) {
 	pin := &Pin{Schema: PinSchema, Tensors: []Tensor{}, Declared: o.Declared, Artifact: Artifact{
 		Name:         m.Name,
@@ -76,7 +77,7 @@ func pinOfModel(m *gguf.Model, o BuildOptions) (*Pin, error) {
 		pin.Tensors = append(pin.Tensors, described)
 		pin.Artifact.TensorBytes += described.Size
 	}
-	return pin, nil
+	return pin, pin.describe(m.Metadata())
 }
 
 // dataSize returns the bytes of data of a tensor.

@@ -63,11 +63,11 @@ func describeModel(m *gguf.Model) *Artifact {
 func (p *Pin) check(ctx context.Context, c *checker) error {
 	o := BuildOptions{Workers: c.options.Workers, Progress: c.options.Progress}
 	o.follow(c.model, p)
-	measure := BuildPin
+	measure := func() (*Pin, error) { return BuildPin(ctx, c.model, o) }
 	if c.options.Quick {
-		measure = headerPin
+		measure = func() (*Pin, error) { return pinOfModel(c.model, o) }
 	}
-	got, err := measure(ctx, c.model, o)
+	got, err := measure()
 	if err != nil {
 		return err
 	}
@@ -80,17 +80,6 @@ func (p *Pin) check(ctx context.Context, c *checker) error {
 		c.report.checked(fmt.Sprintf("the same artifact: weights digest %s", p.WeightsDigest))
 	}
 	return nil
-}
-
-// headerPin returns the pin of a model as far as headers tell it, without digests of
-// data and files.
-func headerPin(_ context.Context, m *gguf.Model, o BuildOptions) (*Pin, error) {
-	pin, err := pinOfModel(m, o)
-	if err != nil {
-		return nil, err
-	}
-	pin.Metadata, err = pinPairs(m.Metadata())
-	return pin, err
 }
 
 // fileOfTensor returns a function that names the file of a tensor.

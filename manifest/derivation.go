@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 
@@ -78,10 +77,10 @@ func (d *Derivation) differs(tensor string, expert int, format string, args ...a
 // CheckHeaders returns an error when a model is, by its headers alone, not the artifact
 // that p is the pin of. It names the first tensor, type, shape or metadata key that
 // differs. Files may be cut another way.
-func (p *Pin) CheckHeaders(ctx context.Context, m *gguf.Model) error {
+func (p *Pin) CheckHeaders(m *gguf.Model) error {
 	var o BuildOptions
 	o.follow(m, p)
-	got, err := headerPin(ctx, m, o)
+	got, err := pinOfModel(m, o)
 	if err != nil {
 		return err
 	}

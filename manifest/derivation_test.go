@@ -87,7 +87,7 @@ func TestCheckHeaders(t *testing.T) {
 	} {
 		c := moeContents()
 		test.edit(&c)
-		err := pin.CheckHeaders(t.Context(), newModel(t, c, gguf.Split{Shards: 2}))
+		err := pin.CheckHeaders(newModel(t, c, gguf.Split{Shards: 2}))
 		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%s: got %v, want %q", name, err, test.want)
 		}

@@ -41,27 +41,22 @@ func MetadataDigest(md *gguf.Metadata) (Digest, error) {
 
 // pinPairs returns what identifies each pair of md but split.*, sorted by key.
 func pinPairs(md *gguf.Metadata) ([]Pair, error) {
-	pairs := []Pair{}
+	pairs := make([]Pair, 0, md.Len())
+	h, buf := blake3.New(), make([]byte, 32<<10) // for all keys: there can be many
 	for key, value := range md.All() {
 		if strings.HasPrefix(key, splitPrefix) {
 			continue
 		}
-		pair, err := pinPair(key, value)
-		if err != nil {
-			return nil, err
+		h.Reset()
+		if _, err := io.CopyBuffer(h, value.Reader(), buf); err != nil {
+			return nil, fmt.Errorf("key %q: %w", key, err)
 		}
+		pair := Pair{Key: key, Type: value.Type().String()}
+		h.Sum(pair.BLAKE3[:0])
 		pairs = append(pairs, pair)
 	}
 	slices.SortStableFunc(pairs, func(a, b Pair) int { return cmp.Compare(a.Key, b.Key) })
 	return pairs, nil
-}
-
-func pinPair(key string, value gguf.Value) (Pair, error) {
-	h := blake3.New()
-	if _, err := io.Copy(h, value.Reader()); err != nil {
-		return Pair{}, fmt.Errorf("key %q: %w", key, err)
-	}
-	return Pair{key, value.Type().String(), Sum(h.Sum(nil))}, nil
 }
 
 // digestPairs returns the metadata digest of pairs, which must be sorted by key.
@@ -127,6 +122,27 @@ func dims(shape []uint64) string {
 		b = strconv.AppendUint(b, d, 10)
 	}
 	return string(b)
+}
+
+// CheckNames returns an error when no digest is defined for a model that holds what the
+// layout does: a tensor name or key has a control character.
+func CheckNames(layout *gguf.Layout) error {
+	for i, shard := range layout.Shards {
+		for _, v := range shard.Views {
+			if err := checkLineName("tensor", v.Name); err != nil {
+				return err
+			}
+		}
+		if i > 0 {
+			continue // the metadata of a model is that of its first shard
+		}
+		for key := range shard.Metadata.All() {
+			if err := checkLineName("key", key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // checkLineName refuses a name that could end its line or its field, or sort

@@ -82,16 +82,24 @@ func (s *Slabs) At(i int) []byte {
 	return all[i*width : (i+1)*width]
 }
 
-// seal takes the digests that rest on all tensors and on the metadata.
-func (p *Pin) seal(md *gguf.Metadata) error {
+// describe takes what headers tell of tensors and metadata, before any data is read: a
+// model that has no digest is refused here.
+func (p *Pin) describe(md *gguf.Metadata) error {
 	var err error
-	if p.WeightsDigest, err = p.weights(); err != nil {
+	if _, err = p.StructureDigest(); err != nil {
 		return err
 	}
 	if p.Metadata, err = pinPairs(md); err != nil {
 		return err
 	}
 	p.MetadataDigest, err = digestPairs(p.Metadata)
+	return err
+}
+
+// seal takes the digest that rests on the data of all tensors.
+func (p *Pin) seal() error {
+	var err error
+	p.WeightsDigest, err = p.weights()
 	return err
 }
 

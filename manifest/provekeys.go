@@ -65,7 +65,8 @@ func (p *prover) wrongKey(c PairChange) string {
 	case want == nil:
 		return ""
 	}
-	if pair, err := pinPair(c.Key, *want); err != nil || pair != *c.B {
+	raw, err := want.Raw()
+	if pair := (Pair{c.Key, want.Type().String(), Sum(blake3.Sum256(raw))}); err != nil || pair != *c.B {
 		text, _ := want.Text()
 		return strings.TrimSpace(c.String() + " and does not fit the source's pin: want " + text)
 	}

@@ -83,7 +83,7 @@ func (r *Recorder) Finish(ctx context.Context) (*Pin, error) {
 	if err := r.model.Unchanged(); err != nil {
 		return nil, err
 	}
-	return r.pin, r.pin.seal(r.model.Metadata())
+	return r.pin, r.pin.seal()
 }
 
 // A track is how far one file has passed by.

@@ -2,7 +2,10 @@ package manifest
 
 import (
 	"encoding/json"
-	"fmt"
+	"errors"
+	"io/fs"
+	"slices"
+	"strconv"
 	"strings"
 
 	"ggufreap/gguf"
@@ -22,6 +25,7 @@ const (
 	KindMetadata    Kind = "metadata"    // keys are not those they should be
 	KindExperts     Kind = "experts"     // tensors disagree on the experts, or on how many there are
 	KindPlan        Kind = "plan"        // the plan is faulty, or experts are not those of the plan
+	KindNote        Kind = "note"        // what is otherwise only noted, see VerifyOptions.Strict
 	KindExpectation Kind = "expectation" // something asked for is not so
 )
 
@@ -94,38 +98,66 @@ func (r *Report) find(kind Kind, file, what string) {
 	r.Findings = append(r.Findings, Finding{Kind: kind, File: file, Expert: NoExpert, What: what})
 }
 
-// problem turns what was found in the headers of a file, "" for a whole set, into a
-// finding or a note. path is how the problem names the file.
-func (r *Report) problem(file, path string, p gguf.Problem) {
-	what := p.What
-	if p.Tensor == "" {
-		what = strings.TrimPrefix(p.String(), path+": ")
-	}
-	switch {
-	case p.Severity == gguf.Error:
-		r.Findings = append(r.Findings, Finding{Kind: KindStructure, File: file, Tensor: p.Tensor, Expert: NoExpert, What: what})
-	case p.Tensor != "":
-		r.note(file, fmt.Sprintf("tensor %q: %s", p.Tensor, what))
-	default:
-		r.note(file, what)
+// problems reports what was found in the headers of a model: an error is a finding, a
+// warning a note. name is how the report names a file.
+func (r *Report) problems(m *gguf.Model, name func(path string) string) {
+	for _, p := range slices.Concat(m.Problems, Warnings(m)) {
+		file := ""
+		f, where := fileOfProblem(m, p)
+		if f != nil {
+			file = name(f.Name)
+		}
+		switch {
+		case p.Severity == gguf.Error && p.Tensor != "":
+			r.Findings = append(r.Findings, Finding{Kind: KindStructure, File: file, Tensor: p.Tensor, Expert: NoExpert, What: p.What})
+		case p.Severity == gguf.Error:
+			r.find(KindStructure, file, joinPlace(where, p.What))
+		default:
+			r.note(file, joinPlace(where, p.What))
+		}
 	}
 }
 
-// problems reports what was found in the headers of a model. Those of the set come first
-// in Problems, and those of each file follow.
-func (r *Report) problems(m *gguf.Model, name func(path string) string) {
-	ofSet := len(m.Problems)
+// fileOfProblem returns the file that a problem is about and where in it, nil when it is
+// about the set. A name that a terminal would act on is quoted in the problem.
+func fileOfProblem(m *gguf.Model, p gguf.Problem) (f *gguf.File, where string) {
 	for _, f := range m.Files {
-		ofSet -= len(f.Problems)
-	}
-	for _, p := range m.Problems[:ofSet] {
-		r.problem("", "", p)
-	}
-	for _, f := range m.Files {
-		for _, p := range f.Problems {
-			r.problem(name(f.Name), f.Name, p)
+		for _, name := range []string{f.Name, strconv.Quote(f.Name)} {
+			rest, found := strings.CutPrefix(p.Where, name)
+			if where, inside := strings.CutPrefix(rest, ": "); found && (inside || rest == "") {
+				return f, where
+			}
 		}
 	}
+	return nil, p.Where
+}
+
+// about returns what an error says of the file at path, which it may name or not.
+func about(path string, err error) string {
+	var fault *fs.PathError
+	if errors.As(err, &fault) && fault.Path == path {
+		return fault.Err.Error()
+	}
+	text := err.Error()
+	for _, name := range []string{path, strconv.Quote(path)} {
+		text = strings.TrimPrefix(text, name+": ")
+	}
+	return text
+}
+
+// findNotes turns the notes into findings.
+func (r *Report) findNotes() {
+	for _, n := range r.Notes {
+		r.find(KindNote, n.File, n.What)
+	}
+	r.Notes = []Note{}
+}
+
+func joinPlace(where, what string) string {
+	if where == "" {
+		return what
+	}
+	return where + ": " + what
 }
 
 func (r *Report) note(file, what string) { r.Notes = append(r.Notes, Note{file, what}) }

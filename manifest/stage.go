@@ -126,6 +126,9 @@ func (s *Stage) prepare() error {
 	if err := s.claimNames(); err != nil {
 		return err
 	}
+	if err := CheckNames(s.release.Layout); err != nil {
+		return err
+	}
 	sources, err := statAll(s.options.Sources)
 	if err != nil {
 		return err

@@ -359,3 +359,39 @@ func TestFilesMayBeLarge(t *testing.T) {
 		t.Errorf("read %v, %v, want [1]", b, err)
 	}
 }
+
+// A name that has no digest is refused before the first byte, by whatever would take a
+// digest of it.
+func TestNamesWithoutADigest(t *testing.T) {
+	for want, edit := range map[string]func(c *gguf.Contents){
+		`tensor name "blk.0\nscale" has the control character "\n", so no digest is defined for it`: func(c *gguf.Contents) { viewNamed(*c, "blk.0.scale").Name = "blk.0\nscale" },
+		`key name "test.\x1f" has the control character "\x1f", so no digest is defined for it`:     func(c *gguf.Contents) { c.Metadata.Set("test.\x1f", gguf.Uint8Value(1)) },
+	} {
+		c := testContents(1)
+		edit(&c)
+		layout, err := gguf.NewLayout(c, gguf.Split{Shards: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(t.TempDir(), "r")
+		_, err = NewStage(dir, Release{Stem: "out", Layout: layout}, StageOptions{})
+		if err == nil || err.Error() != want {
+			t.Errorf("a stage: got %v, want %s", err, want)
+		}
+		if _, err := os.Stat(dir); err == nil {
+			t.Error("the folder was made")
+		}
+		m := newModel(t, c, gguf.Split{})
+		read := int64(0)
+		o := BuildOptions{Progress: func(done, _ int64) { read = done }}
+		if _, err := BuildPin(t.Context(), m, o); err == nil || err.Error() != want || read > 0 {
+			t.Errorf("a pin: got %v after %d bytes, want %s", err, read, want)
+		}
+		if _, err := NewRecorder(t.Context(), m, o); err == nil || err.Error() != want {
+			t.Errorf("a recorder: got %v, want %s", err, want)
+		}
+		if warnings := Warnings(m); len(warnings) != 1 || warnings[0].Severity != gguf.Warning || warnings[0].What != want {
+			t.Errorf("warnings %+v, want %s", warnings, want)
+		}
+	}
+}

@@ -6,6 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"ggufreap/gguf"
+	"ggufreap/internal/words"
 )
 
 // maxFileName is the longest base name that common file systems take.
@@ -89,7 +92,7 @@ func (s *Stage) checkEntries() error {
 		case !s.options.Force:
 			return fmt.Errorf("output folder %q is not empty: it holds %q", s.path, name)
 		case s.names[name]:
-		case isModelFile(name):
+		case gguf.IsModelFile(name):
 			return fmt.Errorf("output folder %q holds the model file %q, which is no part of the release", s.path, name)
 		case strings.HasSuffix(name, partSuffix):
 			return fmt.Errorf("output folder %q holds the unfinished file %q of an earlier run", s.path, name)
@@ -103,9 +106,6 @@ func (s *Stage) checkEntries() error {
 // resuming reports whether the journal in the folder has been found to be this release's.
 func (s *Stage) resuming() bool { return s.journal != nil && s.journal.end > 0 }
 
-// isModelFile reports whether a file of this name belongs to some artifact.
-func isModelFile(name string) bool { return strings.EqualFold(filepath.Ext(name), ".gguf") }
-
 // A SpaceError says that the disk cannot take a release.
 type SpaceError struct {
 	Folder string
@@ -114,7 +114,7 @@ type SpaceError struct {
 }
 
 func (e *SpaceError) Error() string {
-	return fmt.Sprintf("output folder %q: %d bytes are needed, %d are free", e.Folder, e.Need, e.Free)
+	return fmt.Sprintf("output folder %q: %s are needed, %s are free", e.Folder, words.Count(e.Need, "byte"), words.Group(e.Free))
 }
 
 // checkRoom makes sure that the file system takes what is still to be written: its
@@ -134,7 +134,7 @@ func (s *Stage) checkRoom() error {
 	}
 	for i, shard := range s.release.Layout.Shards {
 		if shard.Size > room.file {
-			return fmt.Errorf("output folder %q: shard %q has %d bytes, this process may write files of %d at most", s.path, s.release.shardName(i), shard.Size, room.file)
+			return fmt.Errorf("output folder %q: shard %q has %s, this process may write files of %s at most", s.path, s.release.shardName(i), words.Count(shard.Size, "byte"), words.Group(room.file))
 		}
 	}
 	return nil

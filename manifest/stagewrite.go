@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"ggufreap/gguf"
+	"ggufreap/internal/words"
 )
 
 // WriteShards writes all shards, in parallel, and returns the pin of what was written:
@@ -32,13 +33,13 @@ func (s *Stage) WriteShards(ctx context.Context) (*Pin, error) {
 		return nil, err
 	}
 	s.staged = staged
-	if err := pin.seal(layout.Shards[0].Metadata); err != nil {
+	if err := pin.seal(); err != nil {
 		return nil, err
 	}
 	return pin, nil
 }
 
-// pinOfLayout returns a pin that lacks its digests, and its tensors shard by shard.
+// pinOfLayout returns a pin of what headers tell, and its tensors shard by shard.
 func pinOfLayout(stem string, layout *gguf.Layout, slabs SlabCount) (*Pin, [][]Tensor, error) {
 	if len(layout.Shards) == 0 {
 		return nil, nil, errors.New("layout has no shards")
@@ -65,7 +66,7 @@ func pinOfLayout(stem string, layout *gguf.Layout, slabs SlabCount) (*Pin, [][]T
 	for i, shard := range layout.Shards {
 		shards[i], rest = rest[:len(shard.Views)], rest[len(shard.Views):]
 	}
-	return pin, shards, nil
+	return pin, shards, pin.describe(layout.Shards[0].Metadata)
 }
 
 // A shardJob is what it takes to make one shard, and where its digests go.
@@ -232,7 +233,7 @@ func (s *Stage) wrap(name string, err error) error {
 	}
 	need := s.need(1)
 	if room, roomErr := s.folder.Room(); roomErr == nil && room.free >= 0 {
-		return fmt.Errorf("%w: %d bytes of shards are still to be written, %d are free", err, need, room.free)
+		return fmt.Errorf("%w: %s of shards are still to be written, %s are free", err, words.Count(need, "byte"), words.Group(room.free))
 	}
-	return fmt.Errorf("%w: %d bytes of shards are still to be written", err, need)
+	return fmt.Errorf("%w: %s of shards are still to be written", err, words.Count(need, "byte"))
 }

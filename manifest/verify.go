@@ -14,12 +14,15 @@ import (
 	"strings"
 
 	"ggufreap/gguf"
+	"ggufreap/internal/words"
 )
 
 // VerifyOptions say what to look at and what to expect.
 type VerifyOptions struct {
 	// Fast skips reading data: sums and the weights digest are not checked.
 	Fast bool
+	// Strict makes a finding of everything that is otherwise only noted.
+	Strict bool
 	// Expect are facts that the artifact must have.
 	Expect []Expectation
 	// Inspect looks at the opened model for the caller, who knows what this package
@@ -55,7 +58,9 @@ func Verify(ctx context.Context, path string, o VerifyOptions) (*Report, error) 
 	v := &verifier{options: o, report: newReport(path)}
 	if info.IsDir() {
 		v.dir = path
-		v.walk()
+		if err := v.list(); err != nil {
+			return nil, err
+		}
 		if slices.Contains(v.files, JournalName) {
 			v.report.find(KindList, JournalName, "marks a release that is unfinished")
 		}
@@ -69,12 +74,21 @@ func Verify(ctx context.Context, path string, o VerifyOptions) (*Report, error) 
 		v.openModels([]string{filepath.Base(path)})
 	}
 	defer v.close()
+	if err := v.checkOne(); err != nil {
+		return nil, err
+	}
 	if err := v.readData(ctx); err != nil {
 		return nil, err
 	}
 	v.checkTokenizer()
 	v.inspect()
-	return v.report, v.expect()
+	if err := v.expect(); err != nil {
+		return nil, err
+	}
+	if o.Strict {
+		v.report.findNotes()
+	}
+	return v.report, nil
 }
 
 // A verifier gathers what is known of one folder. File names are relative to it, with
@@ -103,34 +117,28 @@ func (v *verifier) name(path string) string {
 	return filepath.ToSlash(name)
 }
 
-// walk lists the files of the folder. Folders whose name begins with a dot belong to
-// tools such as git and are passed over.
-func (v *verifier) walk() {
-	// The function never returns an error but SkipDir, so WalkDir does not either.
-	_ = filepath.WalkDir(v.dir, func(path string, e fs.DirEntry, err error) error {
-		name := v.name(path)
-		if err != nil {
-			v.report.find(KindUnreadable, name, err.Error())
-			return nil
-		}
-		if e.IsDir() {
-			if name != "." && strings.HasPrefix(e.Name(), ".") {
-				v.report.note(name, "folder of another tool, not looked at")
-				return fs.SkipDir
-			}
-			return nil
-		}
-		info, err := os.Stat(path)
+// list lists the files of the folder. What lies in folders below it is looked at only as
+// far as the list of sums names it.
+func (v *verifier) list() error {
+	entries, err := os.ReadDir(v.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := e.Name()
+		info, err := os.Stat(v.path(name))
 		switch {
 		case err != nil:
 			v.report.note(name, "link that leads nowhere")
+		case info.IsDir():
+			v.report.note(name, "folder: only what "+SumsName+" lists is looked at in it")
 		case !info.Mode().IsRegular():
 			v.report.note(name, "not a regular file, not looked at")
 		default:
 			v.files = append(v.files, name)
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // readList reads the list of sums, if there is one.
@@ -141,7 +149,7 @@ func (v *verifier) readList() {
 		return
 	}
 	if err != nil {
-		v.report.find(KindUnreadable, SumsName, err.Error())
+		v.report.find(KindUnreadable, SumsName, about(v.path(SumsName), err))
 		return
 	}
 	sums, err := ReadSums(bytes.NewReader(list))
@@ -194,7 +202,7 @@ func (v *verifier) compareNames() {
 		case errors.Is(err, fs.ErrNotExist):
 			v.report.find(KindMissing, s.Name, "is listed and not there")
 		case err != nil:
-			v.report.find(KindUnreadable, s.Name, err.Error())
+			v.report.find(KindUnreadable, s.Name, about(v.path(s.Name), err))
 		case !info.Mode().IsRegular():
 			v.report.find(KindUnreadable, s.Name, "is listed and not a regular file")
 		default:
@@ -204,7 +212,7 @@ func (v *verifier) compareNames() {
 	for _, name := range v.files {
 		switch {
 		case names[name]:
-		case isModelFile(name):
+		case gguf.IsModelFile(name):
 			v.report.find(KindExtra, name, "is a model file that "+SumsName+" does not list")
 		case name == PinName:
 			v.report.find(KindExtra, name, "is a pin that "+SumsName+" does not list")
@@ -212,8 +220,21 @@ func (v *verifier) compareNames() {
 			v.report.note(name, "not listed in "+SumsName)
 		}
 	}
-	v.report.checked(fmt.Sprintf("names: %d listed, %d of them there, %d files in the folder", len(v.listed), len(there), len(v.files)))
+	v.report.checked(fmt.Sprintf("names: %s listed, %s of them there, %s in the folder", words.Group(len(v.listed)), words.Group(len(there)), words.Count(len(v.files), "file")))
 	v.listed = there
+}
+
+// checkOne refuses a folder that holds several artifacts and no list to say that they
+// belong together.
+func (v *verifier) checkOne() error {
+	if len(v.models) < 2 || slices.Contains(v.files, SumsName) {
+		return nil
+	}
+	var names []string
+	for _, m := range v.models {
+		names = append(names, fmt.Sprintf("%q", v.name(m.Files[0].Name)))
+	}
+	return fmt.Errorf("%s: holds %d artifacts and no %s that lists them, name one of them: %s", v.dir, len(names), SumsName, strings.Join(names, ", "))
 }
 
 // modelFiles returns the model files that belong to the release: those listed, or all
@@ -227,7 +248,7 @@ func (v *verifier) modelFiles() []string {
 	} else {
 		names = slices.Clone(v.files)
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return !isModelFile(name) })
+	names = slices.DeleteFunc(names, func(name string) bool { return !gguf.IsModelFile(name) })
 	slices.Sort(names)
 	return names
 }
@@ -243,7 +264,7 @@ func (v *verifier) openModels(names []string) {
 		m, err := gguf.Open(v.path(name))
 		if err != nil {
 			if !unusable[err.Error()] {
-				v.report.find(KindStructure, name, err.Error())
+				v.report.find(KindStructure, name, about(v.path(name), err))
 			}
 			unusable[err.Error()] = true
 			continue
@@ -266,8 +287,8 @@ func (v *verifier) openModels(names []string) {
 // reportModel reports what was found in the headers of a model.
 func (v *verifier) reportModel(m *gguf.Model) {
 	v.report.problems(m, v.name)
-	v.report.checked(fmt.Sprintf("structure of %q: %d of %d shards, %d tensors, %d file bytes, %d tensor bytes",
-		m.Name, len(m.Files), m.Shards, len(m.Tensors()), m.FileBytes(), m.TensorBytes()))
+	v.report.checked(fmt.Sprintf("structure of %q: %s of %s, %s, %s, %s", m.Name, words.Group(len(m.Files)), words.Count(m.Shards, "shard"),
+		words.Count(len(m.Tensors()), "tensor"), words.Count(m.FileBytes(), "file byte"), words.Count(m.TensorBytes(), "tensor byte")))
 }
 
 // main returns the largest artifact, which expectations are about, or nil.

@@ -126,7 +126,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 			os.Rename(filepath.Join(dir, first), filepath.Join(dir, "t"))
 			os.Rename(filepath.Join(dir, second), filepath.Join(dir, first))
 			os.Rename(filepath.Join(dir, "t"), filepath.Join(dir, second))
-		}, KindStructure, "", "the name says shard 2 of 3, the keys say shard 1 of 3"},
+		}, KindStructure, first, "the name says shard 1 of 3, the keys say shard 2 of 3"},
 		"page instead of a model": {func(t *testing.T, dir string) {
 			os.WriteFile(filepath.Join(dir, first), []byte("<!DOCTYPE html>"), 0o666)
 		}, KindStructure, first, "HTML"},
@@ -204,10 +204,86 @@ func TestVerifyNotesUnlistedFiles(t *testing.T) {
 	if !r.OK() {
 		t.Errorf("got findings %+v", r.Findings)
 	}
-	want := []Note{{".git", "folder of another tool, not looked at"}, {"README.md", "not listed in MANIFEST.sha256"}}
+	want := []Note{{".git", "folder: only what MANIFEST.sha256 lists is looked at in it"}, {"README.md", "not listed in MANIFEST.sha256"}}
 	if !slices.Equal(r.Notes, want) {
 		t.Errorf("got notes %v, want %v", r.Notes, want)
 	}
+	if r := mustVerify(t, dir, VerifyOptions{Strict: true}); len(r.Findings) != 2 || !has(r, KindNote, "README.md", want[1].What) {
+		t.Errorf("strict: got %+v", r.Findings)
+	}
+}
+
+// A folder means what it means to gguf.Open: the model files right in it, hidden ones
+// excepted, whatever the case of their ending. A list names what else belongs to it.
+func TestVerifyTakesAFolderAsOpenDoes(t *testing.T) {
+	rename := func(dir, from, to string) { os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)) }
+	for name, put := range map[string]func(dir string){
+		"a model below":  func(dir string) { writeModel(t, mustMkdir(t, dir, "other"), "x", testContents(2), gguf.Split{}) },
+		"a hidden file":  func(dir string) { touch(filepath.Join(dir, "._m.gguf")) },
+		"upper case":     func(dir string) { rename(dir, "m.gguf", "M.GGUF") },
+		"two models":     func(dir string) { writeModel(t, dir, "x", testContents(2), gguf.Split{}) },
+		"none but below": func(dir string) { rename(dir, "m.gguf", filepath.Join(mustMkdir(t, dir, "d"), "m.gguf")) },
+		"two, in upper case": func(dir string) {
+			writeModel(t, dir, "x", testContents(2), gguf.Split{})
+			rename(dir, "x.gguf", "X.GGUF")
+		},
+	} {
+		dir := t.TempDir()
+		writeModel(t, dir, "m", testContents(1), gguf.Split{})
+		put(dir)
+		m, openErr := gguf.Open(dir)
+		if openErr == nil {
+			m.Close()
+		}
+		r, err := Verify(t.Context(), dir, VerifyOptions{})
+		if sound := err == nil && r.OK(); sound != (openErr == nil) {
+			t.Errorf("%s: open says %v, verify %+v, %v", name, openErr, r, err)
+		}
+	}
+}
+
+func TestVerifyOfListedFolders(t *testing.T) {
+	dir, _ := mustRelease(t)
+	below := mustMkdir(t, dir, "mmproj")
+	path := writeModel(t, below, "x", testContents(2), gguf.Split{})[0]
+	sum, _, err := sumFile(t.Context(), path, newWorker(newSumQueue(1)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(t, filepath.Join(dir, SumsName), func(b []byte) []byte { return fmt.Appendf(b, "%s  mmproj/x.gguf\n", sum) })
+	r := mustVerify(t, dir, VerifyOptions{})
+	if !r.OK() || !says(r.Checked, `structure of "x": 1 of 1 shard`) || !says(r.Checked, "sums: 5 of 5 files") {
+		t.Errorf("got %+v", r)
+	}
+	change(t, path, func(b []byte) []byte { b[len(b)-1] ^= 1; return b })
+	if r := mustVerify(t, dir, VerifyOptions{}); !has(r, KindDigest, "mmproj/x.gguf", "sha256 is") {
+		t.Errorf("got %+v", r.Findings)
+	}
+}
+
+func TestVerifyNamesAFileOnce(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "m.gguf")
+	touch(path)
+	touch(filepath.Join(dir, PinName))
+	r := mustVerify(t, dir, VerifyOptions{})
+	for _, f := range r.Findings {
+		if strings.Contains(f.What, dir) {
+			t.Errorf("%s is named again: %s", f.File, f.What)
+		}
+	}
+	if !has(r, KindStructure, "m.gguf", "not a GGUF file") || !has(r, KindList, PinName, "pin: ") {
+		t.Errorf("got %+v", r.Findings)
+	}
+}
+
+func mustMkdir(t *testing.T, dir, name string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.Mkdir(path, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func TestVerifyBareSets(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"ggufreap/internal/words"
 )
 
 // readData compares the bytes of the main model with the pins, and those of all listed
@@ -13,7 +15,8 @@ import (
 func (v *verifier) readData(ctx context.Context) error {
 	if v.options.Fast {
 		v.report.gap("data was not read", "whether any byte behind the headers is what it should be")
-		return v.compareHeaders(ctx)
+		v.compareHeaders()
+		return nil
 	}
 	known, err := v.readModel(ctx)
 	if err != nil {
@@ -96,12 +99,12 @@ func (v *verifier) reportSums(sums []Sum, faults []error) {
 	for i, s := range v.listed {
 		switch {
 		case faults[i] != nil:
-			v.report.find(KindUnreadable, s.Name, faults[i].Error())
+			v.report.find(KindUnreadable, s.Name, about(v.path(s.Name), faults[i]))
 		case sums[i] != s.SHA256:
 			v.report.find(KindDigest, s.Name, fmt.Sprintf("sha256 is %s, %s says %s%s", sums[i], SumsName, s.SHA256, v.pinSays(s.Name, sums[i])))
 		default:
 			same++
 		}
 	}
-	v.report.checked(fmt.Sprintf("sums: %d of %d files have the bytes that %s lists", same, len(v.listed), SumsName))
+	v.report.checked(fmt.Sprintf("sums: %s of %s have the bytes that %s lists", words.Group(same), words.Count(len(v.listed), "file"), SumsName))
 }

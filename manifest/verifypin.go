@@ -1,12 +1,11 @@
 package manifest
 
 import (
-	"context"
 	"fmt"
 	"path"
 	"slices"
 
-	"ggufreap/gguf"
+	"ggufreap/internal/words"
 )
 
 // PinName is the name of the pin in a release folder.
@@ -20,7 +19,7 @@ func (v *verifier) readPin() {
 	}
 	pin, err := ReadPin(v.path(PinName))
 	if err != nil {
-		v.report.find(KindList, PinName, err.Error())
+		v.report.find(KindList, PinName, about(v.path(PinName), err))
 		return
 	}
 	v.pin = pin
@@ -32,23 +31,22 @@ func (v *verifier) pins() []*Pin {
 }
 
 // compareHeaders compares with the folder's pin what needs no data.
-func (v *verifier) compareHeaders(ctx context.Context) error {
+func (v *verifier) compareHeaders() {
 	if v.options.Source != nil {
 		v.report.gap("a source's pin was given and data not read", "whether the release is made of the source's bytes")
 	}
 	m := v.main()
 	if v.pin == nil || m == nil || m.Err() != nil {
-		return nil
+		return
 	}
 	var o BuildOptions
 	o.follow(m, v.pin)
-	got, err := headerPin(ctx, m, o)
+	got, err := pinOfModel(m, o)
 	if err != nil {
 		v.report.find(KindUnreadable, "", err.Error())
-		return nil
+		return
 	}
 	v.comparison(got, true).run()
-	return nil
 }
 
 // comparePin compares everything with the folder's pin.
@@ -108,8 +106,8 @@ func (v *verifier) reportProof(p *Proof, ids func(tensor string) bool) {
 	for _, t := range p.Tensors {
 		tensors[t.As]++
 	}
-	v.report.checked(fmt.Sprintf("derivation: %d of %d bytes of tensor data are those of %q: %d tensors identical, %d made of its experts",
-		p.Proven, p.Proven+p.Unproven, p.Source, tensors[ProvenIdentical], tensors[ProvenSlabs]))
+	v.report.checked(fmt.Sprintf("derivation: %s of %s of tensor data are those of %q: %s identical, %s made of its experts",
+		words.Group(p.Proven), words.Count(p.Proven+p.Unproven, "byte"), p.Source, words.Count(tensors[ProvenIdentical], "tensor"), words.Group(tensors[ProvenSlabs])))
 	for _, t := range p.Tensors {
 		if ids != nil && ids(t.Name) && t.As != ProvenIDs {
 			v.report.gap(fmt.Sprintf("tensor %q holds expert ids, some of which were replaced", t.Name), "whether those ids are right")
@@ -120,32 +118,13 @@ func (v *verifier) reportProof(p *Proof, ids func(tensor string) bool) {
 	}
 }
 
-// checkTokenizer wants a tokenizer in a language model.
+// checkTokenizer looks for what turns text into tokens, and says what it saw.
 func (v *verifier) checkTokenizer() {
 	m := v.main()
 	if m == nil {
 		return
 	}
-	md, embedding := m.Metadata(), m.Tensor("token_embd.weight")
-	if kind := md.Text("general.type"); embedding == nil || kind != "" && kind != "model" {
-		return // a vision part, an adapter, or the like
-	}
-	const model, tokens = "tokenizer.ggml.model", "tokenizer.ggml.tokens"
-	list, _ := md.Get(tokens)
-	rows := int64(1)
-	if len(embedding.Shape) > 1 {
-		rows = int64(embedding.Shape[1])
-	}
-	switch name := md.Text(model); {
-	case name == "":
-		v.report.find(KindMetadata, "", fmt.Sprintf("key %q is missing, so no program can turn text into tokens", model))
-	case name == "no_vocab" || name == "none":
-		v.report.note("", fmt.Sprintf("key %q is %q: the model is stated to have no vocabulary", model, name))
-	case list.Type() != gguf.Array || list.Elem() != gguf.Text || list.Len() == 0:
-		v.report.find(KindMetadata, "", fmt.Sprintf("key %q is not a list of tokens", tokens))
-	case list.Len() > rows:
-		v.report.find(KindMetadata, "", fmt.Sprintf("key %q has %d tokens, tensor %q has rows for %d", tokens, list.Len(), embedding.Name, rows))
-	default:
-		v.report.checked(fmt.Sprintf("tokenizer: %s, %d tokens", name, list.Len()))
+	if t := readTokenizer(m); t.fault == nil && t.stated != "" {
+		v.report.checked("tokenizer: " + t.stated)
 	}
 }

@@ -111,7 +111,7 @@ func (s *source) bindPin(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := pin.CheckHeaders(ctx, s.Model); err != nil {
+	if err := pin.CheckHeaders(s.Model); err != nil {
 		return fmt.Errorf("%s: the pin of another model, %q: %w", safe(path), pin.Artifact.Name, err)
 	}
 	s.pin = pin

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
+
+	"ggufreap/internal/words"
 )
 
 // safe returns s with everything that a terminal would act on, or that reorders or
@@ -96,12 +98,7 @@ func wrap(s string, width int) []string {
 }
 
 // count writes a number with its noun: "1 shard", "1,200 shards".
-func count[T int | int64 | uint64](n T, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return grouped(n) + " " + noun
-}
+func count[T words.Integer](n T, noun string) string { return words.Count(n, noun) }
 
 // fileCount writes how many files a model has; a model of one is not split.
 func fileCount(n int) string {
@@ -112,17 +109,7 @@ func fileCount(n int) string {
 }
 
 // grouped writes a number with commas between thousands.
-func grouped[T int | int64 | uint64](n T) string {
-	digits := fmt.Sprint(n)
-	sign := ""
-	if digits[0] == '-' {
-		sign, digits = "-", digits[1:]
-	}
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return sign + digits
-}
+func grouped[T words.Integer](n T) string { return words.Group(n) }
 
 // nameList joins names for a message, at most most of them.
 func nameList(names []string, most int) string {

@@ -1,0 +1,26 @@
+package words
+
+import (
+	"math"
+	"testing"
+)
+
+func TestGroup(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1000: "-1,000", -999: "-999", 15797888: "15,797,888",
+		math.MinInt64: "-9,223,372,036,854,775,808"} {
+		if got := Group(n); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if got := Group(uint64(math.MaxUint64)); got != "18,446,744,073,709,551,615" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestCount(t *testing.T) {
+	for n, want := range map[int]string{0: "0 shards", 1: "1 shard", 2: "2 shards", 1200: "1,200 shards", -1: "-1 shards"} {
+		if got := Count(n, "shard"); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
