@@ -84,7 +84,7 @@ func TestResumeGoesOn(t *testing.T) {
 	shards := r.Layout.Shards
 	wantRead, wantWritten := shards[0].Size+shards[1].Size+shards[2].TensorBytes(), shards[2].Size
 	for name, data := range want {
-		if !isModelFile(name) {
+		if !gguf.IsModelFile(name) {
 			wantWritten += int64(len(data))
 		}
 	}
