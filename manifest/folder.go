@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"slices"
 )
@@ -81,9 +80,6 @@ type room struct {
 	block int64 // bytes in which the file system gives out space; at least 1
 	file  int64 // greatest size of a file that this process may write
 }
-
-// unknownRoom takes anything.
-var unknownRoom = room{free: -1, block: 1, file: math.MaxInt64}
 
 // osDisk is the operating system's.
 type osDisk struct{}

@@ -21,9 +21,7 @@ func roomOf(path string) (room, error) {
 	if ok == 0 {
 		return room{}, &os.PathError{Op: "free space", Path: path, Err: err}
 	}
-	r := unknownRoom
-	r.free = int64(min(free, math.MaxInt64))
-	return r, nil
+	return room{free: int64(min(free, math.MaxInt64)), block: 1, file: math.MaxInt64}, nil
 }
 
 // isDiskFull reports whether err is ERROR_HANDLE_DISK_FULL, ERROR_DISK_FULL or
