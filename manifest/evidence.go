@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 )
 
@@ -13,7 +12,7 @@ import (
 // Face hub, a manifest of llama-gguf-hash, or a list of SHA-256 sums. It tells them
 // apart by how they begin.
 func ReadEvidence(path string) (Evidence, error) {
-	f, err := os.Open(path)
+	f, _, err := OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}

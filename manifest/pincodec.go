@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"unicode/utf8"
 
@@ -16,7 +15,7 @@ import (
 const (
 	// maxPinBytes bounds a pin document once decompressed, so that a small file cannot
 	// ask for all memory. The pin of a model with 93 layers of 896 experts has 15 MB.
-	maxPinBytes = 128 << 20
+	maxPinBytes = 64 << 20
 	// maxPinWindow bounds what the decompressor remembers. Ours writes with less.
 	maxPinWindow = 16 << 20
 )
@@ -52,7 +51,7 @@ func (p *Pin) writeJSON(w io.Writer) error {
 
 // ReadPin reads the pin document at path.
 func ReadPin(path string) (*Pin, error) {
-	f, err := os.Open(path)
+	f, _, err := OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +65,7 @@ func ReadPin(path string) (*Pin, error) {
 
 // DecodePin reads a pin document, compressed or not. It refuses another schema, a field
 // that it does not know, a document that differs in any byte from what EncodePin writes
-// of the same pin, and a pin that contradicts itself. A document larger than 128 MiB,
+// of the same pin, and a pin that contradicts itself. A document larger than 64 MiB,
 // once decompressed, is an error.
 func DecodePin(r io.Reader) (*Pin, error) {
 	text, err := readDocument(r)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 )
 
@@ -101,18 +100,11 @@ func (c *spanCursor) end(size int64) error {
 
 // sumFile returns the SHA-256 and the size of a regular file, links followed.
 func sumFile(ctx context.Context, path string, w *worker, count io.Writer) (Sum, int64, error) {
-	f, err := os.Open(path)
+	f, info, err := OpenRegular(path)
 	if err != nil {
 		return Sum{}, 0, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return Sum{}, 0, err
-	}
-	if !info.Mode().IsRegular() {
-		return Sum{}, 0, fmt.Errorf("%q is not a regular file", path)
-	}
 	hasher := w.newSum()
 	var listener io.Writer = hasher
 	if count != nil {

@@ -174,7 +174,7 @@ func (v *verifier) listFaults(faults []SumsFault) {
 
 // readBounded reads a file of at most so many bytes.
 func readBounded(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
+	f, _, err := OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}

@@ -2,14 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/manifest"
 	"ggufreap/reap"
 	"ggufreap/reap/scorefile"
 )
@@ -65,18 +64,11 @@ func criterionNames() []string {
 
 // readMeasurements reads a score file, and its digest from all its bytes.
 func (con *console) readMeasurements(ctx context.Context, path string, e *reap.Experts) (*scorefile.Measurements, reap.Input, error) {
-	f, err := os.Open(path)
+	f, info, err := manifest.OpenRegular(path)
 	if err != nil {
 		return nil, reap.Input{}, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("not a regular file")
-	}
-	if err != nil {
-		return nil, reap.Input{}, fmt.Errorf("%s: %w", safe(path), err)
-	}
 	m, err := scorefile.Read(f, info.Size(), e)
 	if err != nil {
 		return nil, reap.Input{}, fmt.Errorf("%s: %w", safe(path), err)

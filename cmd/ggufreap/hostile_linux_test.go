@@ -1,0 +1,292 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"ggufreap/gguf"
+	"ggufreap/manifest"
+)
+
+// maxMemory is what every command may use, whatever it is given.
+const maxMemory = 256 << 20
+
+// A trap is a file or folder that was made to do harm. It is made at path; the model and
+// a finished release of it are there for it to be held against.
+type trap struct {
+	name string
+	make func(path string) error
+	args []string // TRAP, MODEL and RELEASE stand for paths
+	want string   // on stderr or stdout
+	code int
+}
+
+func traps() []trap {
+	fifo := func(path string) error { return syscall.Mkfifo(path, 0o666) }
+	device := func(path string) error { return os.Symlink("/dev/zero", path) }
+	socket := func(path string) error {
+		return syscall.Mknod(path, syscall.S_IFSOCK|0o666, 0)
+	}
+	var all []trap
+	for kind, make := range map[string]func(string) error{"pipe": fifo, "device": device, "socket": socket} {
+		for _, use := range []struct {
+			what string
+			args []string
+		}{
+			{"model", []string{"inspect", "TRAP.gguf"}},
+			{"plan", []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}},
+			{"scores", []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}},
+			{"pin", []string{"diff", "TRAP.pin.json", "MODEL"}},
+			{"packed pin", []string{"diff", "TRAP.pin.json.zst", "MODEL"}},
+			{"output", []string{"prune", "--keep", "16", "-o", "TRAP", "MODEL"}},
+			{"output file", []string{"plan", "--keep", "16", "--force", "-o", "TRAP", "MODEL"}},
+		} {
+			all = append(all, trap{kind + " as " + use.what, make, use.args, "TRAP", exitFailed})
+		}
+		all = append(all,
+			trap{kind + " as list", inFolder(manifest.SumsName, make), []string{"verify", "TRAP"}, manifest.SumsName, exitDiffers},
+			trap{kind + " as model of a folder", inFolder("m.gguf", make), []string{"inspect", "TRAP"}, "m.gguf", exitFailed},
+			trap{kind + " as journal", inFolder(manifest.JournalName, make), []string{"prune", "--keep", "16", "--resume", "-o", "TRAP", "MODEL"}, "not a regular file", exitFailed},
+			trap{kind + " as shard", inFolder("small-REAP16-00001-of-00003.gguf.part", make), []string{"prune", "--keep", "16", "--force", "-o", "TRAP", "MODEL"}, "not a regular file", exitFailed},
+		)
+	}
+	return append(all,
+		trap{"counts of a header", header(1<<60, 1<<60), []string{"inspect", "TRAP.gguf"}, "TRAP.gguf", exitFailed},
+		trap{"tensors of a header", header(1<<40, 0), []string{"inspect", "TRAP.gguf"}, "TRAP.gguf", exitFailed},
+		trap{"huge sparse model", sparse("GGUF\x03\x00\x00\x00"), []string{"inspect", "TRAP.gguf"}, "belong to no tensor", exitOK},
+		trap{"huge sparse plan", sparse(""), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "at most", exitFailed},
+		trap{"huge sparse scores", sparse(""), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "at most", exitFailed},
+		trap{"deep plan", repeated("", "[", 32<<20, ""), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "TRAP", exitFailed},
+		trap{"deep scores", repeated("", `{"a":`, 8<<20, ""), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "TRAP", exitFailed},
+		trap{"wide plan", repeated(`{"layers":{"1":{"keep":[`, "0,", 16<<20, `0]}}}`), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "TRAP", exitFailed},
+		trap{"long plan", repeated(`{"layers":{"1":{"keep":[`, "000000000000000000000000000000000000000000000000000000000000001,", 1<<20-100, `0]}}}`), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "TRAP", exitFailed},
+		trap{"plan full of faults", repeated(`{"layers":{"1":{"keep":[`, "0,", 1<<20-100, `0]}}}`), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "TRAP", exitFailed},
+		trap{"scores of long texts", repeated(`{"schema":[`, `"`+strings.Repeat("x", 58)+`",`, 1<<20-100, `0]}`), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "TRAP", exitFailed},
+		trap{"plan of layers", repeated(`{"layers":{"1":`, `{"keep":[0]},"1":`, 3<<20, `{}}}`), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "TRAP", exitFailed},
+		trap{"packed zeros as pin", packed("", "\x00", 1<<30), []string{"diff", "TRAP.pin.json.zst", "MODEL"}, "TRAP", exitFailed},
+		trap{"packed pin", packed(`{"schema":"ggufreap/pin/v1",`, " ", 1<<30), []string{"diff", "TRAP.pin.json.zst", "MODEL"}, "TRAP", exitFailed},
+		trap{"packed tensors", packed(`{"schema":"ggufreap/pin/v1","tensors":[`, "[", 100<<20), []string{"diff", "TRAP.pin.json.zst", "MODEL"}, "TRAP", exitFailed},
+		trap{"zeros in npz", archive(map[string]io.Reader{"saliency.npy": repeat("\x00", 200<<20), "counts.npy": repeat("\x00", 200<<20)}), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "TRAP", exitFailed},
+		trap{"elements of npz", archive(map[string]io.Reader{"saliency.npy": array("(99999999999, 32)", 1<<20), "counts.npy": array("(3, 32)", 768)}), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "TRAP", exitFailed},
+		trap{"rows of npz", archive(map[string]io.Reader{"saliency.npy": array("(4096, 32)", 200<<20), "counts.npy": array("(4096, 32)", 200<<20)}), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "TRAP", exitFailed},
+		trap{"names of npz", archive(map[string]io.Reader{"../../evil.npy": array("(3, 32)", 768), "/evil.npy": array("(3, 32)", 768)}), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "TRAP", exitFailed},
+		trap{"list that leaves", list("../outside", "/etc/passwd", "a/../../b"), []string{"verify", "TRAP"}, "leaves the folder", exitDiffers},
+		trap{"huge list", inFolder(manifest.SumsName, sparse("")), []string{"verify", "TRAP"}, manifest.SumsName, exitDiffers},
+		trap{"huge journal", inFolder(manifest.JournalName, sparse("")), []string{"prune", "--keep", "16", "--resume", "-o", "TRAP", "MODEL"}, "at most", exitFailed},
+		trap{"stem that leaves", nil, []string{"prune", "--keep", "16", "--name", "../../evil", "-o", "out", "MODEL"}, "leaves the folder", exitFailed},
+		trap{"absolute stem", nil, []string{"prune", "--keep", "16", "--name", "/evil", "-o", "out", "MODEL"}, "absolute", exitFailed},
+		trap{"stem with a folder", nil, []string{"reshard", "--shards", "2", "--name", "a/b", "-o", "out", "MODEL"}, "not a plain name", exitFailed},
+		trap{"stem with a zero byte's neighbour", nil, []string{"prune", "--keep", "16", "--name", strings.Repeat("x", 300), "-o", "out", "MODEL"}, "bytes, want at most", exitFailed},
+		trap{"link out of the release", inFolder("plan.json", func(p string) error { return os.Symlink("../../victim", p) }), []string{"prune", "--keep", "16", "--force", "-o", "TRAP", "MODEL"}, "not a regular file", exitFailed},
+	)
+}
+
+// inFolder makes a folder that holds one thing.
+func inFolder(name string, make func(string) error) func(string) error {
+	return func(path string) error {
+		if err := os.Mkdir(path, 0o777); err != nil {
+			return err
+		}
+		return make(filepath.Join(path, name))
+	}
+}
+
+func content(s string) func(string) error {
+	return func(path string) error { return os.WriteFile(path, []byte(s), 0o666) }
+}
+
+// sparse is a file of 4 TiB that takes no room.
+func sparse(head string) func(string) error {
+	return func(path string) error { return errors.Join(content(head)(path), os.Truncate(path, 1<<42)) }
+}
+
+// repeated is a head, a part n times, and a tail. Nothing large is held in memory: what
+// this process takes would count for the program that it starts.
+func repeated(head, part string, n int64, tail string) func(string) error {
+	return func(path string) error {
+		f, err := os.Create(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		_, err = io.Copy(f, io.MultiReader(strings.NewReader(head), repeat(part, n*int64(len(part))), strings.NewReader(tail)))
+		return err
+	}
+}
+
+// repeat reads as a part over and over, n bytes in all.
+func repeat(part string, n int64) io.Reader {
+	return io.LimitReader(&repeater{[]byte(strings.Repeat(part, 1<<12)), 0}, n)
+}
+
+type repeater struct {
+	part []byte
+	at   int
+}
+
+func (r *repeater) Read(p []byte) (int, error) {
+	n := copy(p, r.part[r.at:])
+	r.at = (r.at + n) % len(r.part)
+	return n, nil
+}
+
+// header is the beginning of a GGUF file that states how much is to come.
+func header(tensors, keys uint64) func(string) error {
+	b := binary.LittleEndian.AppendUint32([]byte("GGUF"), 3)
+	b = binary.LittleEndian.AppendUint64(b, tensors)
+	b = binary.LittleEndian.AppendUint64(b, keys)
+	return content(string(b) + strings.Repeat("\x01\x00\x00\x00\x00\x00\x00\x00", 1000))
+}
+
+// list is a folder with a list of sums of such names.
+func list(names ...string) func(string) error {
+	var b strings.Builder
+	for _, name := range names {
+		fmt.Fprintf(&b, "%064d  %s\n", 0, name)
+	}
+	return inFolder(manifest.SumsName, content(b.String()))
+}
+
+// packed is a head and a part n times behind it, in zstd.
+func packed(head, part string, n int64) func(string) error {
+	return func(path string) error {
+		f, err := os.Create(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		z, err := zstd.NewWriter(f, zstd.WithEncoderConcurrency(1))
+		if err != nil {
+			return err
+		}
+		if _, err := io.Copy(z, io.MultiReader(strings.NewReader(head), repeat(part, n*int64(len(part))))); err != nil {
+			return err
+		}
+		return z.Close()
+	}
+}
+
+// array is an npy file of float64 that states a shape and holds so many bytes.
+func array(shape string, bytes int64) io.Reader {
+	dict := fmt.Sprintf("{'descr': '<f8', 'fortran_order': False, 'shape': %s, }\n", shape)
+	head := binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(dict)))
+	return io.MultiReader(strings.NewReader(string(head)+dict), repeat("\x00", bytes))
+}
+
+func archive(members map[string]io.Reader) func(string) error {
+	return func(path string) error {
+		f, err := os.Create(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		z := zip.NewWriter(f)
+		for _, name := range slices.Sorted(maps.Keys(members)) {
+			w, err := z.Create(name)
+			if err != nil {
+				return err
+			}
+			if _, err := io.Copy(w, members[name]); err != nil {
+				return err
+			}
+		}
+		return z.Close()
+	}
+}
+
+// TestTraps gives the program what was made to do harm. It must end by itself, within
+// its memory, with a message, and leave everything else as it was.
+func TestTraps(t *testing.T) {
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	most, lost := int64(0), 0
+	for _, trap := range traps() {
+		t.Run(trap.name, func(t *testing.T) {
+			dir := t.TempDir()
+			files, err := smallK3().Write(filepath.Join(dir, "model"), gguf.Split{Shards: 3})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "victim"), []byte("victim"), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			work := filepath.Join(dir, "a", "b")
+			if err := os.MkdirAll(work, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			args := slices.Clone(trap.args)
+			for i, arg := range args {
+				if strings.HasPrefix(arg, "TRAP") {
+					if err := trap.make(filepath.Join(work, arg)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				args[i] = strings.ReplaceAll(arg, "MODEL", files[0])
+			}
+			before, model := names(t, dir), folder(t, filepath.Join(dir, "model"))
+			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, path, args...)
+			cmd.Dir = work
+			var out bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &out, &out
+			if err := cmd.Run(); ctx.Err() != nil {
+				t.Fatalf("did not end: %v\n%s", err, out.String())
+			}
+			memory := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
+			if most = max(most, memory); memory > maxMemory {
+				t.Errorf("took %d MiB of memory, want at most %d", memory>>20, maxMemory>>20)
+			}
+			if cmd.ProcessState.ExitCode() != trap.code || !strings.Contains(out.String(), trap.want) {
+				t.Errorf("exit %d, want %d and %q in\n%.2000s", cmd.ProcessState.ExitCode(), trap.code, trap.want, out.String())
+			}
+			if strings.Contains(out.String(), "goroutine ") {
+				t.Errorf("the program crashed:\n%.2000s", out.String())
+			}
+			lost += lostBytes(folder(t, filepath.Join(dir, "model")), model)
+			if victim, err := os.ReadFile(filepath.Join(dir, "victim")); err != nil || string(victim) != "victim" {
+				lost += len("victim")
+			}
+			if after := names(t, dir); !slices.Equal(after, before) {
+				t.Errorf("left %q, before there were %q", after, before)
+			}
+		})
+	}
+	fmt.Printf("chaos: traps: kills survived: 0, faults injected: %d, bytes lost: %d\n", len(traps()), lost)
+	fmt.Printf("chaos: traps: the most memory was %d MiB\n", most>>20)
+	if lost > 0 {
+		t.Errorf("%d bytes are lost", lost)
+	}
+}
+
+// names lists everything below a folder.
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		names = append(names, path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
