@@ -212,6 +212,16 @@ func TestStageRefusesFolders(t *testing.T) {
 			t.Error("was accepted")
 		}
 	})
+	t.Run("a link to the source's folder", func(t *testing.T) {
+		link := filepath.Join(t.TempDir(), "link")
+		if err := os.Symlink(filepath.Dir(source), link); err != nil {
+			t.Fatal(err)
+		}
+		_, err := NewStage(link, testRelease(t, 3), StageOptions{Sources: []string{source}, Force: true})
+		if err == nil || !strings.Contains(err.Error(), "holds the source") {
+			t.Errorf("got %v, want an error with %q", err, "holds the source")
+		}
+	})
 	t.Run("a file", func(t *testing.T) {
 		if _, err := NewStage(source, testRelease(t, 3), StageOptions{}); err == nil {
 			t.Error("was accepted")

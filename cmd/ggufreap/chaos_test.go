@@ -235,11 +235,17 @@ func TestKill(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	phases := map[string]int{}
+	wantPin := b.sourcePin()
 	for session := 0; b.kills < 16**chaos; session++ {
 		out := filepath.Join(t.TempDir(), "release")
+		pin := out + ".pin.json"
 		for {
 			what := fmt.Sprintf("seed %d, session %d, after %d kills", seed, session, b.kills)
-			p := b.start(b.line(out, "--resume", "--workers", fmt.Sprint(1+rng.IntN(3))))
+			args := []string{"--resume", "--workers", fmt.Sprint(1 + rng.IntN(3))}
+			if session%4 == 3 {
+				args = append(args, "--pin-source", pin)
+			}
+			p := b.start(b.line(out, args...))
 			killAtRandom(p, out, b.took, rng)
 			r := b.wait(p)
 			if r.code != -1 && r.code != exitOK {
@@ -255,11 +261,29 @@ func TestKill(t *testing.T) {
 			}
 		}
 		b.compare(out, fmt.Sprintf("seed %d, session %d", seed, session))
+		if got, err := os.ReadFile(pin); session%4 == 3 && string(got) != wantPin {
+			t.Errorf("seed %d, session %d: the pin of the source is missing or wrong: %v", seed, session, err)
+		}
 		if t.Failed() {
 			break
 		}
 	}
 	fmt.Printf("chaos: kills: %v\n", phases)
+}
+
+// sourcePin is what --pin-source writes undisturbed.
+func (b *bench) sourcePin() string {
+	b.t.Helper()
+	dir := b.t.TempDir()
+	pin := filepath.Join(dir, "source.pin.json")
+	if r := b.run(filepath.Join(dir, "release"), "--pin-source", pin); r.code != exitOK {
+		b.t.Fatalf("exit %d\n%s", r.code, r.stderr)
+	}
+	data, err := os.ReadFile(pin)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return string(data)
 }
 
 // killAtRandom kills a process some time within a run's, or soon after a sign.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,8 +10,12 @@ import (
 )
 
 // writeDocument writes a file so that it is there whole or not at all. An existing
-// file is replaced with force only, and never when it is one of the sources.
+// file that holds other data is replaced with force only, and never when it is one of
+// the sources.
 func writeDocument(path string, data []byte, force bool, sources []string) (err error) {
+	if there, err := readDocument(path); err == nil && bytes.Equal(there, data) {
+		return nil
+	}
 	if err := checkOutput(path, force, sources); err != nil {
 		return err
 	}

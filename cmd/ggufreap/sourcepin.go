@@ -32,7 +32,8 @@ func (con *console) writeDerivative(c *cli.Context, d *derivative, r *release) e
 			return err
 		}
 	case path != "":
-		if err := checkOutput(path, c.Bool("force"), d.source.Paths()); err != nil {
+		// An interrupted run may have come to write it; then it must turn out the same.
+		if err := checkOutput(path, c.Bool("force") || c.Bool("resume"), d.source.Paths()); err != nil {
 			return err
 		}
 		r.sourcePin = &sourcePin{path: path, force: c.Bool("force"), derivation: d.derivation}
