@@ -81,7 +81,7 @@ func TestDiskIsFull(t *testing.T) {
 	disk := mount(t, session, "tmpfs", "tmpfs", "size=8m")
 	out := filepath.Join(disk, "release")
 	b.faults++
-	b.wantFailure(b.run(out), "bytes are needed, 8388608 are free", "hint: 7.43 MB are lacking")
+	b.wantFailure(b.run(out), "bytes are needed, 8,388,608 are free", "hint: 7.43 MB are lacking")
 	if exists(out) {
 		t.Error("the refused run left a folder")
 	}
@@ -154,7 +154,7 @@ func TestFileSizeLimit(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "release")
 	b.faults++
 	limited := b.startCommand("sh", append([]string{"-c", `ulimit -f 2000; exec "$0" "$@"`, b.program}, b.line(out)...)...)
-	b.wantFailure(b.wait(limited), `this process may write files of 1024000 at most`, `K3-REAP568-00002-of-00014.gguf`)
+	b.wantFailure(b.wait(limited), `this process may write files of 1,024,000 at most`, `K3-REAP568-00002-of-00014.gguf`)
 	if exists(out) {
 		t.Error("the refused run left a folder")
 	}
