@@ -60,7 +60,7 @@ func Architecture(name string, o ArchitectureOptions) (Spec, error) {
 	b := builder{
 		facts: f,
 		o:     o,
-		sizes: sizes{hidden: orElse(o.Hidden, hidden), width: orElse(o.Width, 32), experts: orElse(o.Experts, 16)},
+		sizes: sizes{hidden: orElse(o.Hidden, int(hidden)), width: orElse(o.Width, 32), experts: orElse(o.Experts, 16)},
 		spec:  Spec{Name: name, Seed: orElse(o.Seed, 1), Metadata: gguf.NewMetadata()},
 	}
 	if err := b.build(all[commonFacts]); err != nil {

@@ -114,22 +114,22 @@ func (f *facts) blocks() [][]tensorFact {
 // sizes are what the letters in facts stand for.
 type sizes struct{ hidden, width, experts int }
 
-func (s sizes) number(word string) (int, error) {
+func (s sizes) number(word string) (int64, error) {
 	switch word {
 	case "E":
-		return s.hidden, nil
+		return int64(s.hidden), nil
 	case "2E":
-		return 2 * s.hidden, nil
+		return 2 * int64(s.hidden), nil
 	case "F":
-		return s.width, nil
+		return int64(s.width), nil
 	case "2F":
-		return 2 * s.width, nil
+		return 2 * int64(s.width), nil
 	case "F/2":
-		return s.width / 2, nil
+		return int64(s.width / 2), nil
 	case "N":
-		return s.experts, nil
+		return int64(s.experts), nil
 	}
-	return strconv.Atoi(word)
+	return strconv.ParseInt(word, 10, 64)
 }
 
 // value makes the metadata value of a key.
