@@ -72,6 +72,7 @@ func (f *File) readVersionWord(s *scanner) {
 // readMetadata reads the pairs. A key that stands twice is kept, and noted.
 func (f *File) readMetadata(s *scanner, pairs int64, found *problems) {
 	repeats := 0
+	f.Metadata.grow(int(min(pairs, pairRoom)))
 	for i := int64(0); i < pairs && s.err == nil; i++ {
 		start := s.offset()
 		key := s.text(maxNameLength, "key")

@@ -23,6 +23,7 @@ const (
 	maxSplitShards     = 1<<16 - 1 // split.count is a u16
 	minTensorInfoBytes = 8 + 4 + 4 + 8
 	minPairBytes       = 8 + 4 + 1
+	pairRoom           = 1 << 16 // most pairs that room is made for before they are read
 )
 
 // Metadata is the ordered list of key-value pairs of a file.
@@ -103,6 +104,11 @@ func (m *Metadata) add(key string, v Value) {
 	}
 	m.keys = append(m.keys, key)
 	m.values = append(m.values, v)
+}
+
+// grow makes room for n more pairs.
+func (m *Metadata) grow(n int) {
+	m.keys, m.values = slices.Grow(m.keys, n), slices.Grow(m.values, n)
 }
 
 // Clone returns a copy that can be changed without changing m.

@@ -148,16 +148,16 @@ func compareValue(a, b gguf.Value) (Change, error) {
 	if a.Size() != b.Size() {
 		return Changed, nil
 	}
-	same, err := sameBytes(a.Reader(), b.Reader())
+	same, err := sameBytes(a.Reader(), b.Reader(), min(a.Size()+1, 32<<10))
 	if err != nil || same {
 		return "", err
 	}
 	return Changed, nil
 }
 
-// sameBytes compares readers of equal length.
-func sameBytes(a, b io.Reader) (bool, error) {
-	bufA, bufB := make([]byte, 32<<10), make([]byte, 32<<10)
+// sameBytes compares readers of equal length, so many bytes at a time.
+func sameBytes(a, b io.Reader, step int64) (bool, error) {
+	bufA, bufB := make([]byte, step), make([]byte, step)
 	for {
 		n, err := io.ReadFull(a, bufA)
 		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"cmp"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"slices"
@@ -62,6 +63,7 @@ func pinPairs(md *gguf.Metadata) ([]Pair, error) {
 // digestPairs returns the metadata digest of pairs, which must be sorted by key.
 func digestPairs(pairs []Pair) (Digest, error) {
 	h := blake3.New()
+	var line []byte
 	for i, p := range pairs {
 		if err := checkLineName("key", p.Key); err != nil {
 			return Digest{}, err
@@ -74,7 +76,10 @@ func digestPairs(pairs []Pair) (Digest, error) {
 				return Digest{}, fmt.Errorf("key %q comes behind key %q, want them sorted", p.Key, pairs[i-1].Key)
 			}
 		}
-		h.WriteString(p.Key + "\t" + p.Type + "\t" + p.BLAKE3.String() + "\n")
+		line = append(append(line[:0], p.Key...), '\t')
+		line = append(append(line, p.Type...), '\t')
+		line = append(hex.AppendEncode(line, p.BLAKE3[:]), '\n')
+		h.Write(line)
 	}
 	return Digest{BLAKE3, Sum(h.Sum(nil))}, nil
 }

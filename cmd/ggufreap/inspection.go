@@ -40,7 +40,7 @@ type inspection struct {
 	Tensors        elements     `json:"tensors,omitempty"`
 	Problems       []problem    `json:"problems"`
 
-	pairs []pair // the metadata as it is
+	pairs *gguf.Metadata
 }
 
 // A shardInfo is a file of the artifact.
@@ -105,10 +105,7 @@ func inspect(m *gguf.Model, keep []int) (*inspection, error) {
 	for _, p := range m.Problems {
 		in.Problems = append(in.Problems, problem{p.Severity.String(), p.Where, p.What})
 	}
-	for key, v := range md.All() {
-		in.pairs = append(in.pairs, pair{key, v})
-	}
-	in.Metadata = metadataDocument(in.pairs)
+	in.pairs, in.Metadata = md, metadataDocument(md)
 	if n, ok := md.ArchUint("context_length"); ok {
 		in.ContextLength = &n
 	}
@@ -201,10 +198,10 @@ var provenanceKeys = []string{
 // provenance returns the pairs that say where the model comes from.
 func (in *inspection) provenance() []pair {
 	var list []pair
-	for _, p := range in.pairs {
-		begins := func(prefix string) bool { return strings.HasPrefix(p.key, prefix) }
-		if slices.Contains(provenanceKeys, p.key) || slices.ContainsFunc(provenancePrefixes, begins) {
-			list = append(list, p)
+	for key, v := range in.pairs.All() {
+		begins := func(prefix string) bool { return strings.HasPrefix(key, prefix) }
+		if slices.Contains(provenanceKeys, key) || slices.ContainsFunc(provenancePrefixes, begins) {
+			list = append(list, pair{key, v})
 		}
 	}
 	return list

@@ -150,26 +150,41 @@ type pair struct {
 // metadataDocument yields the pairs in file order, {"type": ..., "value": ...} by key.
 // A list or string that is long has its length in place of the value. A key that stands
 // twice has its later values under "repeats". See objectKey for keys that JSON lacks.
-func metadataDocument(pairs []pair) members {
-	repeats := map[string][]pairValue{}
-	var first []pair
-	seen := map[string]bool{}
-	for _, p := range pairs {
-		if seen[p.key] {
-			repeats[p.key] = append(repeats[p.key], pairValue{Value: p.Value})
-			continue
-		}
-		seen[p.key] = true
-		first = append(first, p)
-	}
+func metadataDocument(md *gguf.Metadata) members {
 	return func(yield func(string, any) error) error {
-		for _, p := range first {
-			if err := yield(objectKey(p.key), pairValue{p.Value, repeats[p.key]}); err != nil {
-				return fmt.Errorf("key %q: %w", p.key, err)
+		repeats := repeatedValues(md)
+		for key, v := range md.All() {
+			again := repeats[key]
+			if again.told {
+				continue
+			}
+			if len(again.values) > 0 {
+				repeats[key] = repeated{told: true}
+			}
+			if err := yield(objectKey(key), pairValue{v, again.values}); err != nil {
+				return fmt.Errorf("key %q: %w", key, err)
 			}
 		}
 		return nil
 	}
+}
+
+// repeated are the later values of a key that stands more than once.
+type repeated struct {
+	values []pairValue
+	told   bool
+}
+
+func repeatedValues(md *gguf.Metadata) map[string]repeated {
+	seen := make(map[string]struct{}, md.Len())
+	repeats := map[string]repeated{}
+	for key, v := range md.All() {
+		if _, again := seen[key]; again {
+			repeats[key] = repeated{values: append(repeats[key].values, pairValue{Value: v})}
+		}
+		seen[key] = struct{}{}
+	}
+	return repeats
 }
 
 // pairValue is the value side of a pair.
