@@ -23,7 +23,7 @@ const (
 	maxSplitShards     = 1<<16 - 1 // split.count is a u16
 	minTensorInfoBytes = 8 + 4 + 4 + 8
 	minPairBytes       = 8 + 4 + 1
-	pairRoom           = 1 << 16 // most pairs that room is made for before they are read
+	pairRoom           = 1 << 15 // most pairs that room is made for before they are read
 )
 
 // Metadata is the ordered list of key-value pairs of a file.

@@ -76,13 +76,13 @@ func traps() []trap {
 		trap{"huge sparse model", sparse("GGUF\x03\x00\x00\x00"), []string{"inspect", "TRAP.gguf"}, "belong to no tensor", exitOK},
 		trap{"huge sparse plan", sparse(""), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "at most", exitFailed},
 		trap{"huge sparse scores", sparse(""), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "at most", exitFailed},
-		trap{"deep plan", repeated("", "[", 32<<20, ""), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "TRAP", exitFailed},
-		trap{"deep scores", repeated("", `{"a":`, 8<<20, ""), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "TRAP", exitFailed},
-		trap{"wide plan", repeated(`{"layers":{"1":{"keep":[`, "0,", 16<<20, `0]}}}`), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "TRAP", exitFailed},
-		trap{"long plan", repeated(`{"layers":{"1":{"keep":[`, "000000000000000000000000000000000000000000000000000000000000001,", 1<<20-100, `0]}}}`), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "TRAP", exitFailed},
-		trap{"plan full of faults", repeated(`{"layers":{"1":{"keep":[`, "0,", 1<<20-100, `0]}}}`), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "TRAP", exitFailed},
-		trap{"scores of long texts", repeated(`{"schema":[`, `"`+strings.Repeat("x", 58)+`",`, 1<<20-100, `0]}`), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "TRAP", exitFailed},
-		trap{"plan of layers", repeated(`{"layers":{"1":`, `{"keep":[0]},"1":`, 3<<20, `{}}}`), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "TRAP", exitFailed},
+		trap{"deep plan", repeatedText("", "[", 32<<20, ""), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "TRAP", exitFailed},
+		trap{"deep scores", repeatedText("", `{"a":`, 8<<20, ""), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "TRAP", exitFailed},
+		trap{"wide plan", repeatedText(`{"layers":{"1":{"keep":[`, "0,", 16<<20, `0]}}}`), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "TRAP", exitFailed},
+		trap{"long plan", repeatedText(`{"layers":{"1":{"keep":[`, "000000000000000000000000000000000000000000000000000000000000001,", 1<<20-100, `0]}}}`), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "TRAP", exitFailed},
+		trap{"plan full of faults", repeatedText(`{"layers":{"1":{"keep":[`, "0,", 1<<20-100, `0]}}}`), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "TRAP", exitFailed},
+		trap{"scores of long texts", repeatedText(`{"schema":[`, `"`+strings.Repeat("x", 58)+`",`, 1<<20-100, `0]}`), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "TRAP", exitFailed},
+		trap{"plan of layers", repeatedText(`{"layers":{"1":`, `{"keep":[0]},"1":`, 3<<20, `{}}}`), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "TRAP", exitFailed},
 		trap{"packed zeros as pin", packed("", "\x00", 1<<30), []string{"diff", "TRAP.pin.json.zst", "MODEL"}, "TRAP", exitFailed},
 		trap{"packed pin", packed(`{"schema":"ggufreap/pin/v1",`, " ", 1<<30), []string{"diff", "TRAP.pin.json.zst", "MODEL"}, "TRAP", exitFailed},
 		trap{"packed tensors", packed(`{"schema":"ggufreap/pin/v1","tensors":[`, "[", 100<<20), []string{"diff", "TRAP.pin.json.zst", "MODEL"}, "TRAP", exitFailed},
@@ -92,9 +92,9 @@ func traps() []trap {
 		trap{"names of npz", archive(map[string]io.Reader{"../../evil.npy": array("(3, 32)", 768), "/evil.npy": array("(3, 32)", 768)}), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "TRAP", exitFailed},
 		trap{"sparse evidence", sparse(""), []string{"pin", "--check", "TRAP", "MODEL"}, "TRAP", exitFailed},
 		trap{"sparse pin", sparse("{"), []string{"pin", "--check", "TRAP", "MODEL"}, "TRAP", exitFailed},
-		trap{"wide listing", repeated("[", `{"type":"file","path":"x"},`, 2<<20, "0]"), []string{"pin", "--check", "TRAP", "MODEL"}, "TRAP", exitFailed},
-		trap{"long list of hashes", repeated("sha256  ", "x", 100<<20, "\n"), []string{"pin", "--check", "TRAP", "MODEL"}, "TRAP", exitFailed},
-		trap{"long list of sums", repeated("", strings.Repeat("0", 64)+"  x\n", 1<<19, ""), []string{"pin", "--check", "TRAP", "MODEL"}, "TRAP", exitFailed},
+		trap{"wide listing", repeatedText("[", `{"type":"file","path":"x"},`, 2<<20, "0]"), []string{"pin", "--check", "TRAP", "MODEL"}, "TRAP", exitFailed},
+		trap{"long list of hashes", repeatedText("sha256  ", "x", 100<<20, "\n"), []string{"pin", "--check", "TRAP", "MODEL"}, "TRAP", exitFailed},
+		trap{"long list of sums", repeatedText("", strings.Repeat("0", 64)+"  x\n", 1<<19, ""), []string{"pin", "--check", "TRAP", "MODEL"}, "TRAP", exitFailed},
 		trap{"list that leaves", list("../outside", "/etc/passwd", "a/../../b"), []string{"verify", "TRAP"}, "leaves the folder", exitDiffers},
 		trap{"huge list", inFolder(manifest.SumsName, sparse("")), []string{"verify", "TRAP"}, manifest.SumsName, exitDiffers},
 		trap{"huge journal", inFolder(manifest.JournalName, sparse("")), []string{"prune", "--keep", "16", "--resume", "-o", "TRAP", "MODEL"}, "at most", exitFailed},
@@ -127,7 +127,7 @@ func sparse(head string) func(string) error {
 
 // repeated is a head, a part n times, and a tail. Nothing large is held in memory: what
 // this process takes would count for the program that it starts.
-func repeated(head, part string, n int64, tail string) func(string) error {
+func repeatedText(head, part string, n int64, tail string) func(string) error {
 	return func(path string) error {
 		f, err := os.Create(path)
 		if err != nil {
