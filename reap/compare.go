@@ -59,19 +59,16 @@ func Compare(e *Experts, s *Scores, p, other *Plan) (*Comparison, error) {
 func compareLayer(e *Experts, s *Scores, block int, ours, theirs []int) LayerComparison {
 	scores := s.Layers[block]
 	l := LayerComparison{Block: block}
-	cut := math.Inf(1)
-	for _, id := range ours {
-		cut = min(cut, scores[id])
-	}
+	last := slices.MaxFunc(ours, func(a, b int) int { return s.compare(block, a, b) })
 	common := 0
-	for id, score := range scores {
+	for id := range scores {
 		mine, other := slices.Contains(ours, id), slices.Contains(theirs, id)
 		switch {
 		case mine && other:
 			common++
 		case mine != other:
 			l.Differing++
-			if score == cut {
+			if s.compare(block, id, last) == 0 {
 				l.Ties++
 			}
 		}

@@ -45,7 +45,7 @@ var Criteria = []CriterionInfo{
 	{GateSum, 1, Measured, "sum(g)", "router weight that the expert received"},
 	{Count, 1, Measured, "tokens", "tokens routed to the expert"},
 	{ActivationEnergy, 1, Measured, "sum(|h|^2)", "energy that entered the expert's down projection"},
-	{RouterMass, 1, Proxy, "E[gate; chosen]", "router weight to expect if the router's input had no preferred direction"},
+	{RouterMass, 2, Proxy, "E[gate; chosen]", "router weight to expect if the router's input had no preferred direction"},
 	{RouterNorm, 1, Proxy, "sqrt(sum((W*gamma)^2))", "deviation of the expert's router logit for such an input"},
 	{SeededRandom, 1, Baseline, "uniform in [0,1)", "chance, from a seed"},
 }

@@ -11,13 +11,14 @@ import (
 // maxLayersAtOnce bounds the memory of scoring: each layer at work holds a few rows.
 const maxLayersAtOnce = 16
 
-// A layerScore computes the scores of a layer's experts. It reports bytes read.
-type layerScore func(ctx context.Context, l *Layer, progress func(bytes int64)) ([]float64, error)
+// A layerScore computes the scores of a layer's experts, and their places where the scores
+// do not tell all. It reports bytes read.
+type layerScore func(ctx context.Context, l *Layer, progress func(bytes int64)) (scores []float64, places []int, err error)
 
-// eachLayer computes the scores of every layer that routes, several layers at a time.
+// eachLayer makes the scores of every layer that routes, several layers at a time.
 // The first error stops it; of several, that of the first layer is returned. Calls of
 // progress, which may be nil, come one at a time.
-func eachLayer(ctx context.Context, e *Experts, progress func(bytes int64), score layerScore) (map[int][]float64, error) {
+func eachLayer(ctx context.Context, e *Experts, criterion string, progress func(bytes int64), score layerScore) (*Scores, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var reporting sync.Mutex
@@ -28,7 +29,8 @@ func eachLayer(ctx context.Context, e *Experts, progress func(bytes int64), scor
 			progress(bytes)
 		}
 	}
-	scores, errs := make([][]float64, len(e.Layers)), make([]error, len(e.Layers))
+	scores, places := make([][]float64, len(e.Layers)), make([][]int, len(e.Layers))
+	errs := make([]error, len(e.Layers))
 	var taken atomic.Int64
 	var group sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), maxLayersAtOnce, len(e.Layers)) {
@@ -38,7 +40,7 @@ func eachLayer(ctx context.Context, e *Experts, progress func(bytes int64), scor
 				if i >= len(e.Layers) {
 					return
 				}
-				if scores[i], errs[i] = score(ctx, e.Layers[i], report); errs[i] != nil {
+				if scores[i], places[i], errs[i] = score(ctx, e.Layers[i], report); errs[i] != nil {
 					cancel()
 				}
 			}
@@ -53,9 +55,10 @@ func eachLayer(ctx context.Context, e *Experts, progress func(bytes int64), scor
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	byBlock := map[int][]float64{}
+	s := &Scores{Criterion: NewCriterion(criterion), Layers: map[int][]float64{}}
 	for i, l := range e.Layers {
-		byBlock[l.Block] = scores[i]
+		s.Layers[l.Block] = scores[i]
+		s.setPlaces(l.Block, places[i])
 	}
-	return byBlock, nil
+	return s, nil
 }

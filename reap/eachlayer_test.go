@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"testing"
 )
@@ -12,18 +11,18 @@ import (
 func TestEachLayer(t *testing.T) {
 	e := mustExperts(t, moe(40).model(t))
 	var read int64
-	got, err := eachLayer(context.Background(), e, func(n int64) { read += n },
-		func(_ context.Context, l *Layer, progress func(int64)) ([]float64, error) {
+	got, err := eachLayer(context.Background(), e, RouterNorm, func(n int64) { read += n },
+		func(_ context.Context, l *Layer, progress func(int64)) ([]float64, []int, error) {
 			progress(int64(l.Block))
-			return []float64{float64(l.Block)}, nil
+			return []float64{float64(l.Block)}, nil, nil
 		})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if blocks := slices.Sorted(maps.Keys(got)); !slices.Equal(blocks, e.Blocks()) {
-		t.Errorf("scored blocks %v", blocks)
+	if !slices.Equal(got.Blocks(), e.Blocks()) || got.Criterion.Name != RouterNorm || got.Places != nil {
+		t.Errorf("%+v", got)
 	}
-	for block, scores := range got {
+	for block, scores := range got.Layers {
 		if scores[0] != float64(block) {
 			t.Errorf("block %d has the scores of block %v", block, scores[0])
 		}
@@ -37,12 +36,12 @@ func TestEachLayer(t *testing.T) {
 func TestEachLayerFails(t *testing.T) {
 	e := mustExperts(t, moe(40).model(t))
 	for range 20 {
-		_, err := eachLayer(context.Background(), e, nil, func(ctx context.Context, l *Layer, progress func(int64)) ([]float64, error) {
+		_, err := eachLayer(context.Background(), e, RouterNorm, nil, func(ctx context.Context, l *Layer, progress func(int64)) ([]float64, []int, error) {
 			progress(1)
 			if l.Block == 5 || l.Block == 6 {
-				return nil, fmt.Errorf("layer %d is odd", l.Block)
+				return nil, nil, fmt.Errorf("layer %d is odd", l.Block)
 			}
-			return nil, ctx.Err()
+			return nil, nil, ctx.Err()
 		})
 		if err == nil || err.Error() != "layer 5 is odd" && err.Error() != "layer 6 is odd" {
 			t.Fatalf("error is %v", err)
@@ -50,7 +49,7 @@ func TestEachLayerFails(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := eachLayer(ctx, e, nil, func(context.Context, *Layer, func(int64)) ([]float64, error) { return nil, nil })
+	_, err := eachLayer(ctx, e, RouterNorm, nil, func(context.Context, *Layer, func(int64)) ([]float64, []int, error) { return nil, nil, nil })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}

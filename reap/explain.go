@@ -24,7 +24,7 @@ type LayerExplanation struct {
 	// dropped. Next is above Cut where routing groups had to keep equally many, or an
 	// expert without tokens ranked behind. Next is NaN when nothing was dropped.
 	Cut, Next float64
-	// TiesKept and TiesDropped count the experts that scored exactly as the last one kept,
+	// TiesKept and TiesDropped count the experts that rank exactly as the last one kept does,
 	// which the expert number alone told apart; both are 0 unless there are such on both
 	// sides.
 	TiesKept, TiesDropped int
@@ -105,7 +105,7 @@ func (x *LayerExplanation) addGroup(s *Scores, ranking []int, keep int, always [
 	}
 	x.Cut = -maxOrNaN(-x.Cut, -scores[last])
 	equal := func(id int) bool {
-		return !slices.Contains(always, id) && scores[id] == scores[last] && s.never(x.Block, id) == s.never(x.Block, last)
+		return !slices.Contains(always, id) && s.compare(x.Block, id, last) == 0 && s.never(x.Block, id) == s.never(x.Block, last)
 	}
 	if lost := count(dropped, equal); lost > 0 {
 		x.TiesKept += count(kept, equal)

@@ -89,6 +89,7 @@ func (s *Scores) FillDraft(e *Experts, other *Scores) {
 		if counts, ok := from.Counts[block]; ok {
 			s.Counts[l.Block] = counts
 		}
+		s.setPlaces(l.Block, from.Places[block])
 	}
 }
 
@@ -156,7 +157,7 @@ func rank(s *Scores, block int, always []int) []int {
 		return cmp.Or(
 			-compareBool(forced[a], forced[b]),
 			compareBool(s.never(block, a), s.never(block, b)),
-			cmp.Compare(scores[b], scores[a]),
+			s.compare(block, a, b),
 			cmp.Compare(a, b),
 		)
 	})

@@ -25,6 +25,9 @@ import (
 //	sigmoid   E[sigmoid(u); u > c]
 //	softmax   e^(m+s^2/2)/Z * Q((c-m)/s - s)
 //
+// The score is that number. Experts are ranked by its logarithm where it is too small for a
+// float64, and by [gate.standings] where it is 0.
+//
 // Weights are those before the chosen ones are normalised to a sum of 1. Where the model
 // routes by groups, every group is taken to be among the used ones equally often: the
 // expected number above the threshold is then the number used times all groups over those
@@ -39,25 +42,22 @@ import (
 // Router, norm and biases must be F32, F16 or BF16. A few router rows are held at a time. Bytes
 // read are reported to progress, which may be nil.
 func RouterMassScores(ctx context.Context, m *gguf.Model, e *Experts, progress func(bytes int64)) (*Scores, error) {
-	layers, err := eachLayer(ctx, e, progress, func(ctx context.Context, l *Layer, progress func(bytes int64)) ([]float64, error) {
+	return eachLayer(ctx, e, RouterMass, progress, func(ctx context.Context, l *Layer, progress func(bytes int64)) ([]float64, []int, error) {
 		logits, err := readRouterLogits(ctx, m, e, l, progress)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		bias, err := expertVector(l, SelectionBias)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		g, err := newGate(e.Gating, logits, bias)
 		if err != nil {
-			return nil, fmt.Errorf("layer %d: %w", l.Block, err)
+			return nil, nil, fmt.Errorf("layer %d: %w", l.Block, err)
 		}
-		return g.mass(expectedAbove(e)), nil
+		mass, places := g.mass(expectedAbove(e))
+		return mass, places, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &Scores{Criterion: NewCriterion(RouterMass), Layers: layers}, nil
 }
 
 // expectedAbove is the number of experts to expect above the threshold.
@@ -165,19 +165,4 @@ func (g *gate) threshold(expected float64) float64 {
 			high = middle
 		}
 	}
-}
-
-// mass returns the weight that each expert may expect.
-func (g *gate) mass(expected float64) []float64 {
-	t := g.threshold(expected)
-	mass := make([]float64, len(g.deviation))
-	for e, s := range g.deviation {
-		cut := g.cut(e, t)
-		if g.softmax {
-			mass[e] = float64(portable.Exp(g.logMean(e)-g.logZ) * portable.NormalTail(cut-s))
-		} else {
-			mass[e] = portable.TruncatedSigmoid(s, cut)
-		}
-	}
-	return mass
 }

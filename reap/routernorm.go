@@ -19,15 +19,11 @@ import (
 // Router and norm must be F32, F16 or BF16. A few router rows are held at a time. Bytes
 // read are reported to progress, which may be nil.
 func RouterNormScores(ctx context.Context, m *gguf.Model, e *Experts, progress func(bytes int64)) (*Scores, error) {
-	layers, err := eachLayer(ctx, e, progress, func(ctx context.Context, l *Layer, progress func(bytes int64)) ([]float64, error) {
+	return eachLayer(ctx, e, RouterNorm, progress, func(ctx context.Context, l *Layer, progress func(bytes int64)) ([]float64, []int, error) {
 		logits, err := readRouterLogits(ctx, m, e, l, progress)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		return logits.deviation, nil
+		return logits.deviation, nil, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &Scores{Criterion: NewCriterion(RouterNorm), Layers: layers}, nil
 }

@@ -2,10 +2,10 @@ package reap
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 )
 
@@ -17,6 +17,29 @@ type Scores struct {
 	// Counts, where known, are the tokens that were routed to each expert. An expert
 	// with count 0 was never measured: it ranks behind all others.
 	Counts map[int][]float64
+	// Places, where known, give the order that scores cannot: the place of each expert, 0
+	// the best, the same for experts that nothing tells apart.
+	Places map[int][]int
+}
+
+// setPlaces adds the places of a block, if it has any.
+func (s *Scores) setPlaces(block int, places []int) {
+	if places == nil {
+		delete(s.Places, block)
+		return
+	}
+	if s.Places == nil {
+		s.Places = map[int][]int{}
+	}
+	s.Places[block] = places
+}
+
+// compare orders two experts of a layer by score, the better one first.
+func (s *Scores) compare(block, a, b int) int {
+	if places := s.Places[block]; places != nil {
+		return cmp.Compare(places[a], places[b])
+	}
+	return cmp.Compare(s.Layers[block][b], s.Layers[block][a])
 }
 
 // Blocks returns the block numbers of the scores, ascending.
@@ -28,19 +51,25 @@ func (s *Scores) Blocks() []int { return sortedKeys(s.Layers) }
 //	BLOCK TAB EXPERT TAB SCORE LF
 //
 // with the score as the shortest exact hexadecimal float, such as 0x1.8p+01 for 3.
-// Counts are written as a fourth field, in the same form, where they are known.
+// Counts are written as a fourth field, in the same form, where they are known. Where places
+// are, they are a fifth field, in decimal, behind a fourth that may be empty.
 func (s *Scores) WriteTo(w io.Writer) (int64, error) {
 	out := bufio.NewWriter(w)
 	var n int64
 	var line []byte
 	for _, block := range s.Blocks() {
-		counts := s.Counts[block]
+		counts, places := s.Counts[block], s.Places[block]
 		for expert, score := range s.Layers[block] {
 			line = fmt.Appendf(line[:0], "%d\t%d\t", block, expert)
 			line = strconv.AppendFloat(line, score, 'x', -1, 64)
 			if expert < len(counts) {
 				line = append(line, '\t')
 				line = strconv.AppendFloat(line, counts[expert], 'x', -1, 64)
+			} else if places != nil {
+				line = append(line, '\t')
+			}
+			if expert < len(places) {
+				line = fmt.Appendf(line, "\t%d", places[expert])
 			}
 			line = append(line, '\n')
 			m, err := out.Write(line)
@@ -74,7 +103,11 @@ func (s *Scores) Check(e *Experts, allowFlat bool) Faults {
 			fs.add(where, "%d scores for %d experts", len(scores), e.Count)
 			continue
 		}
-		if finite := checkNumbers(scores, where, "score", &fs); finite && !allowFlat && flat(scores) {
+		if places, ok := s.Places[block]; ok && len(places) != e.Count {
+			fs.add(where, "%d places for %d experts", len(places), e.Count)
+			continue
+		}
+		if finite := checkNumbers(scores, where, "score", &fs); finite && !allowFlat && s.flat(block) {
 			fs.add(where, "all experts score %v, so nothing is known of them", scores[0])
 		}
 		if counts, ok := s.Counts[block]; ok {
@@ -97,8 +130,14 @@ func checkNumbers(list []float64, where, what string, fs *Faults) bool {
 	return len(*fs) == before
 }
 
-func flat(list []float64) bool {
-	return !slices.ContainsFunc(list, func(x float64) bool { return x != list[0] })
+// flat reports whether nothing tells the experts of a layer apart.
+func (s *Scores) flat(block int) bool {
+	for id := range s.Layers[block] {
+		if s.compare(block, id, 0) != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func draftNote(l *Layer) string {

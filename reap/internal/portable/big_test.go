@@ -197,6 +197,43 @@ func TestTruncatedSigmoid(t *testing.T) {
 	}
 }
 
+// logUnits is how far y is from the logarithm of f, in units of 2^-53.
+func logUnits(y float64, f *big.Float) float64 {
+	d := number(0).Quo(f, bigExp(number(y))) // log f = y + log(f/e^y)
+	d.Sub(d, number(1))
+	off, _ := d.Float64()
+	return math.Abs(off) * 0x1p53
+}
+
+func TestLogNormalTail(t *testing.T) {
+	worst, at := 0.0, 0.0
+	for i, x := range []float64{-9, -1, -1e-9, 0, 1e-9, 0.5, 1.4999999999999998, 1.5, 2, 9, 37.5, 38.5, 39, 40, 55, 90} {
+		if u := logUnits(LogNormalTail(x), bigTail(x)) - max(x, 0)*max(x, 0); i == 0 || u > worst {
+			worst, at = u, x
+		}
+	}
+	t.Logf("LogNormalTail: x^2 + %.2f units at %v", worst, at)
+	if worst > 60 {
+		t.Errorf("LogNormalTail(%v) is %.2f units off beyond x^2, want at most 60", at, worst)
+	}
+}
+
+func TestLogTruncatedSigmoid(t *testing.T) {
+	worst, at, deviation := 0.0, 0.0, 0.0
+	for _, s := range []float64{0, 1e-9, 0.05, 1, 8} {
+		for _, a := range []float64{-6, -0.25, 0, 0.3, 1.5, 9, 38.5, 39.5, 80, 700} {
+			u := logUnits(LogTruncatedSigmoid(s, a), bigTruncatedSigmoid(s, a)) - max(a, 0)*max(a, 0)
+			if u > worst {
+				worst, at, deviation = u, a, s
+			}
+		}
+	}
+	t.Logf("LogTruncatedSigmoid: a^2 + %.2f units at s %v, a %v", worst, deviation, at)
+	if worst > 120 {
+		t.Errorf("LogTruncatedSigmoid(%v, %v) is %.2f units off beyond a^2, want at most 120", deviation, at, worst)
+	}
+}
+
 // spread returns numbers in [0,1) that fill it evenly: multiples of the golden ratio. The
 // product is converted, since Modf subtracts from it.
 func spread(i int) float64 {

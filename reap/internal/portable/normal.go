@@ -3,8 +3,9 @@ package portable
 import "math"
 
 const (
-	rootTwoPi  = 2.50662827463100050241576528481104525 // sqrt(2*pi)
-	rootHalfPi = 1.25331413731550025120788264240552263 // sqrt(pi/2)
+	rootTwoPi    = 2.50662827463100050241576528481104525 // sqrt(2*pi)
+	logRootTwoPi = 0.91893853320467274178032973640561764 // log(sqrt(2*pi))
+	rootHalfPi   = 1.25331413731550025120788264240552263 // sqrt(pi/2)
 )
 
 // density returns the density of the standard normal distribution at x, within
@@ -47,3 +48,15 @@ func NormalTail(x float64) float64 {
 	}
 	return float64(density(x) * millsRatio(x))
 }
+
+// LogNormalTail returns the logarithm of [NormalTail], which does not underflow. Its error is
+// at most x^2 + 60 units of 2^-53, absolute, for x >= 0, and 60 such units below.
+func LogNormalTail(x float64) float64 {
+	if math.IsNaN(x) || x < 0 {
+		return Log(NormalTail(x))
+	}
+	return logDensity(x) + Log(millsRatio(x))
+}
+
+// logDensity returns the logarithm of the density of the standard normal distribution.
+func logDensity(x float64) float64 { return -float64(x*x)/2 - logRootTwoPi }

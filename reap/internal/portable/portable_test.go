@@ -33,6 +33,14 @@ func TestSpecialValues(t *testing.T) {
 		{"NormalTail(Inf)", NormalTail(inf), 0},
 		{"NormalTail(-Inf)", NormalTail(-inf), 1},
 		{"NormalTail(NaN)", NormalTail(nan), nan},
+		{"LogNormalTail(Inf)", LogNormalTail(inf), -inf},
+		{"LogNormalTail(-Inf)", LogNormalTail(-inf), 0},
+		{"LogNormalTail(NaN)", LogNormalTail(nan), nan},
+		{"LogTruncatedSigmoid(3, Inf)", LogTruncatedSigmoid(3, inf), -inf},
+		{"LogTruncatedSigmoid(3, -Inf)", LogTruncatedSigmoid(3, -inf), -math.Ln2},
+		{"LogTruncatedSigmoid(-1, 0)", LogTruncatedSigmoid(-1, 0), nan},
+		{"LogTruncatedSigmoid(Inf, 0)", LogTruncatedSigmoid(inf, 0), nan},
+		{"LogTruncatedSigmoid(1, NaN)", LogTruncatedSigmoid(1, nan), nan},
 		{"TruncatedSigmoid(3, -Inf)", TruncatedSigmoid(3, -inf), 0.5},
 		{"TruncatedSigmoid(3, Inf)", TruncatedSigmoid(3, inf), 0},
 		{"TruncatedSigmoid(-1, 0)", TruncatedSigmoid(-1, 0), nan},
@@ -47,7 +55,7 @@ func TestSpecialValues(t *testing.T) {
 
 // TestSameBitsEverywhere holds on every processor: run it there.
 func TestSameBitsEverywhere(t *testing.T) {
-	const want = "c7dd3559283a1ce44765af2eb0433cb3c4586e417be997896214429b7e66e107"
+	const want = "5aa3bf7d6ffd55c74fe0412cb628e8a648bc4a037e6b38df012edb2eeaf9f0a9"
 	h := sha256.New()
 	put := func(x float64) { binary.Write(h, binary.LittleEndian, math.Float64bits(x)) }
 	for i := range 5000 {
@@ -58,6 +66,8 @@ func TestSameBitsEverywhere(t *testing.T) {
 		put(NormalTail(float64(80*x) - 40))
 		put(NormalTail(4 * x))
 		put(TruncatedSigmoid(float64(i%50)/7, float64(24*x)-12))
+		put(LogNormalTail(float64(600*x) - 9))
+		put(LogTruncatedSigmoid(float64(i%50)/7, float64(600*x)-9))
 	}
 	if got := fmt.Sprintf("%x", h.Sum(nil)); got != want {
 		t.Errorf("digest %s, want %s", got, want)

@@ -24,13 +24,30 @@ func TruncatedSigmoid(s, a float64) float64 {
 	case a > 39:
 		return 0
 	}
+	return float64(density(a) * truncatedRatio(s, a))
+}
+
+// LogTruncatedSigmoid returns the logarithm of [TruncatedSigmoid], which does not underflow.
+// Its error is at most a^2 + 120 units of 2^-53, absolute, for a >= 0, and 120 such units below.
+func LogTruncatedSigmoid(s, a float64) float64 {
+	if !(s >= 0) || !(a >= 0) || math.IsInf(s, 1) {
+		return Log(TruncatedSigmoid(s, a))
+	}
+	if math.IsInf(a, 1) {
+		return -a
+	}
+	return logDensity(a) + Log(truncatedRatio(s, a))
+}
+
+// truncatedRatio returns the truncated sigmoid over the density at a, for finite a >= 0.
+func truncatedRatio(s, a float64) float64 {
 	ratio := Exp(-float64(s * a))
 	power, sum := 1.0, 0.0
 	for n, weight := range alternatingWeights {
 		sum += float64(float64(weight*power) * millsRatio(mulAdd(float64(n), s, a)))
 		power = float64(power * ratio)
 	}
-	return float64(density(a) * sum)
+	return sum
 }
 
 // alternatingTerms is the number of terms taken of an alternating series; the error is
