@@ -174,6 +174,7 @@ func (con *console) choose(c *cli.Context, s *source) (*choice, error) {
 		return nil, err
 	}
 	ch.plan.ScoresDigest = digest.String()
+	con.warnOfTies(s.experts, ch)
 	s.claim(ch.plan)
 	return ch, nil
 }

@@ -141,10 +141,36 @@ func (con *console) describeBudget(x *explanation) {
 	con.field("", "for files alone: the memory to run them comes on top")
 }
 
+// largeTie returns how many of a layer's experts must rank alike at a cut to be warned of.
+func largeTie(experts int) int { return max(8, experts/16) }
+
+// warnOfTies warns where a cut falls among many experts that rank alike.
+func (con *console) warnOfTies(e *reap.Experts, ch *choice) {
+	var worst reap.LayerExplanation
+	layers := 0
+	for _, l := range reap.Explain(e, ch.scores, ch.plan.KeepCount, ch.always).Layers {
+		alike := l.TiesKept + l.TiesDropped
+		if l.TiesDropped == 0 || alike < largeTie(e.Count) {
+			continue
+		}
+		layers++
+		if alike > worst.TiesKept+worst.TiesDropped {
+			worst = l
+		}
+	}
+	if layers > 0 {
+		con.warnf("in %s the cut falls among many experts that score alike: in layer %d the lowest numbers, %s of %s, are kept, which is no evidence",
+			count(layers, "layer"), worst.Block, grouped(worst.TiesKept), grouped(worst.TiesKept+worst.TiesDropped))
+	}
+}
+
 // describeDoubts prints where the scores did not decide.
 func (con *console) describeDoubts(x *reap.Explanation) {
-	tied, withoutTokens := 0, 0
+	tied, zero, withoutTokens := 0, 0, 0
 	for _, l := range x.Layers {
+		if l.Cut == 0 && l.Next == 0 {
+			zero++
+		}
 		if l.TiesDropped > 0 {
 			tied++
 		}
@@ -152,6 +178,9 @@ func (con *console) describeDoubts(x *reap.Explanation) {
 	}
 	if tied > 0 {
 		con.field("ties", "in %s equal scores meet at the cut, where the lower expert numbers are kept", count(tied, "layer"))
+	}
+	if zero > 0 {
+		con.field("score 0", "in %s experts that score 0 are kept and dropped: the criterion says next to nothing of them", count(zero, "layer"))
 	}
 	if withoutTokens > 0 {
 		con.field("no tokens", "%s kept to which no token was routed", count(withoutTokens, "expert"))
@@ -221,10 +250,13 @@ func (con *console) describeHalves(halves []scorefile.SplitHalf) {
 	})
 }
 
-// percent writes a share; "-" for one that does not exist.
+// percent writes a share; "-" for one that does not exist. Only a whole is 100 %.
 func percent(share float64) string {
-	if math.IsNaN(share) {
+	switch {
+	case math.IsNaN(share):
 		return "-"
+	case share < 1 && share >= 0.99995:
+		return "> 99.99 %"
 	}
 	return fmt.Sprintf("%.2f %%", 100*share)
 }

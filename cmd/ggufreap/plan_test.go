@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -292,6 +293,48 @@ func TestDraftLayersNeedARule(t *testing.T) {
 	for _, l := range experts.Layers {
 		if top := plan.Layers[l.Block]; !l.Draft && top[0] != experts.Count-8 {
 			t.Errorf("layer %d keeps %v, want the last eight", l.Block, top)
+		}
+	}
+}
+
+// A cut through many experts that rank alike is told, whoever makes the plan; one through a
+// few is not.
+func TestLargeTiesAreTold(t *testing.T) {
+	planFolder(t)
+	ties := "layer,expert,count\n"
+	for _, block := range []int{1, 2} {
+		for e := range 32 {
+			n := 100 + e
+			if e >= 10 && e < 10+9*block { // 9 experts of layer 1 and 18 of layer 2
+				n = 50
+			}
+			ties += fmt.Sprintf("%d,%d,%d\n", block, e, n)
+		}
+	}
+	if err := os.WriteFile("ties.csv", []byte(ties), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	const model = "small-00001-of-00003.gguf"
+	// In layer 1, 23 of 28 are better and 5 of 9 alike are kept; in layer 2, 14 and 14 of 18.
+	want := "ggufreap: warning: in 2 layers the cut falls among many experts that score alike: in layer 2 the lowest numbers, 14 of 18, are kept, which is no evidence\n"
+	for _, args := range [][]string{
+		{"plan", "--keep", "28", "--from", "ties.csv", model},
+		{"plan", "--keep", "28", "--from", "ties.csv", "--json", model},
+		{"prune", "--keep", "28", "--from", "ties.csv", "--dry-run", "-o", "out", model},
+	} {
+		if r := ggufreap(t, args...); r.code != exitOK || r.stderr != want {
+			t.Errorf("%q: exit %d, stderr %q, want %q", args, r.code, r.stderr, want)
+		}
+	}
+	if r := ggufreap(t, "plan", "--keep", "14", "--from", "ties.csv", model); r.stderr != "" {
+		t.Errorf("no tie at the cut: stderr %q", r.stderr)
+	}
+}
+
+func TestPercent(t *testing.T) {
+	for share, want := range map[float64]string{1: "100.00 %", 0.99999: "> 99.99 %", 0.99994: "99.99 %", 0: "0.00 %", math.NaN(): "-"} {
+		if got := percent(share); got != want {
+			t.Errorf("%v is %q, want %q", share, got, want)
 		}
 	}
 }
