@@ -71,8 +71,13 @@ func (d *Derivation) differs(tensor string, expert int, format string, args ...a
 	if expert != NoExpert {
 		place += fmt.Sprintf(": expert %d", expert)
 	}
-	return fmt.Errorf("%s: %s", place, fmt.Sprintf(format, args...))
+	return &DerivationError{fmt.Sprintf("%s: %s", place, fmt.Sprintf(format, args...))}
 }
+
+// A DerivationError says where a source is not what its pin says.
+type DerivationError struct{ What string }
+
+func (e *DerivationError) Error() string { return e.What }
 
 // CheckHeaders returns an error when a model is, by its headers alone, not the artifact
 // that p is the pin of. It names the first tensor, type, shape or metadata key that

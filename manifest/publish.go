@@ -22,6 +22,9 @@ func (s *Stage) Publish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.here(); err != nil {
+		return err
+	}
 	if err := s.dropOldList(); err != nil {
 		return err
 	}
@@ -36,6 +39,9 @@ func (s *Stage) Publish(ctx context.Context) error {
 		return err
 	}
 	if err := s.writeList(list); err != nil {
+		return err
+	}
+	if err := s.here(); err != nil {
 		return err
 	}
 	if err := s.journal.file.Discard(); err != nil {

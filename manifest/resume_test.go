@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -405,4 +406,65 @@ func TestDiskFull(t *testing.T) {
 	}
 	d.size = 0
 	newTally(t, "disk full").finish(t, d, r, want, "with room again")
+}
+
+// TestAnotherReleaseIsToldApart begins a release where another one is unfinished: without
+// Resume too it says that the other cannot be gone on with.
+func TestAnotherReleaseIsToldApart(t *testing.T) {
+	d := &memDisk{}
+	unfinished(t, d, testRelease(t, 3), 1)
+	if err := runOn(d, testRelease(t, 2), StageOptions{}); !errors.Is(err, ErrDifferent) {
+		t.Errorf("got %v, want %v", err, ErrDifferent)
+	}
+}
+
+// TestMovedFolderIsNoticed moves the folder when all is written but the names.
+func TestMovedFolderIsNoticed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "r")
+	moved := dir + "-moved"
+	s := newTestStage(t, dir, testRelease(t, 3), StageOptions{})
+	if _, err := s.WriteShards(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.WriteFile("plan.json", func(w io.Writer) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(dir, moved); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Publish(t.Context()); !errors.Is(err, ErrMoved) {
+		t.Errorf("got %v, want %v", err, ErrMoved)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if !errors.Is(s.Lost(), ErrMoved) {
+		t.Errorf("lost is %v, want %v", s.Lost(), ErrMoved)
+	}
+	if _, err := os.Stat(filepath.Join(moved, SumsName)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the list of sums: %v", err)
+	}
+	if _, err := fillStage(newTestStage(t, moved, testRelease(t, 3), StageOptions{Resume: true})); err != nil {
+		t.Errorf("going on where it is now: %v", err)
+	}
+}
+
+// TestChangedSourceIsLost changes the source once a shard is finished.
+func TestChangedSourceIsLost(t *testing.T) {
+	changed := false
+	o := StageOptions{Unchanged: func() error {
+		if changed {
+			return errors.New("changed")
+		}
+		return nil
+	}}
+	s := newTestStage(t, filepath.Join(t.TempDir(), "r"), testRelease(t, 3), o)
+	if _, err := s.WriteShards(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	changed = true
+	s.Close()
+	if !errors.Is(s.Lost(), ErrSource) {
+		t.Errorf("lost is %v, want %v", s.Lost(), ErrSource)
+	}
 }

@@ -81,6 +81,7 @@ type Stage struct {
 	staged  []stagedFile // written, in order
 	resumed int          // shards that an earlier run finished
 	done    bool
+	lost    error // what Lost returns
 
 	read, written atomic.Int64 // bytes
 }
@@ -98,7 +99,7 @@ type stagedFile struct {
 
 // Errors of NewStage for a folder that another run has begun.
 var (
-	// ErrUnfinished says that Resume is wanted.
+	// ErrUnfinished says that it is the same release, and Resume is wanted.
 	ErrUnfinished = errors.New("holds an unfinished release")
 	// ErrDifferent says that the unfinished release is another one.
 	ErrDifferent = errors.New("holds an unfinished release that is not the same as this one")
@@ -178,13 +179,8 @@ func (s *Stage) openFolder(sources []fs.FileInfo) error {
 		return err
 	}
 	unfinished, err := s.hasJournal()
-	switch {
-	case err != nil:
-		return err
-	case unfinished && !s.options.Resume:
-		return s.refuse(ErrUnfinished)
-	case unfinished:
-		return nil // its journal says what may be there
+	if err != nil || unfinished {
+		return err // its journal says what may be there
 	}
 	return s.checkEntries()
 }
@@ -207,11 +203,11 @@ func (s *Stage) adopt(head, was *journalHead) error {
 	if was == nil {
 		return nil
 	}
-	if !s.options.Resume {
-		return s.refuse(ErrUnfinished)
-	}
 	if difference := head.difference(was); difference != "" {
 		return fmt.Errorf("%w: %s", s.refuse(ErrDifferent), difference)
+	}
+	if !s.options.Resume {
+		return s.refuse(ErrUnfinished)
 	}
 	s.resumed = s.journal.count()
 	return nil
@@ -231,6 +227,35 @@ func (s *Stage) beginJournal(head *journalHead) error {
 // Finished returns how many shards of the release's are finished, this run's and an
 // earlier one's together.
 func (s *Stage) Finished() int { return s.journal.count() }
+
+// Lost says why no later run can go on with the shards that a closed stage has left
+// finished: the folder is no longer at its path, or the source not what it was. It is nil
+// when one can.
+func (s *Stage) Lost() error { return s.lost }
+
+// Errors that Lost returns.
+var (
+	ErrMoved  = errors.New("is not where it was: it was moved or removed")
+	ErrSource = errors.New("the source is not what it was")
+)
+
+func (s *Stage) findLost() error {
+	if err := s.here(); err != nil {
+		return err
+	}
+	if s.options.Unchanged != nil && s.options.Unchanged() != nil {
+		return ErrSource
+	}
+	return nil
+}
+
+// here returns an error when the path no longer leads to the folder.
+func (s *Stage) here() error {
+	if err := s.folder.Here(); err != nil {
+		return fmt.Errorf("%w (%w)", s.refuse(ErrMoved), err)
+	}
+	return nil
+}
 
 // Resumed returns how many shards an earlier run finished, and after WriteShards the
 // names of those that were found damaged and have been written again.
@@ -262,6 +287,7 @@ func (s *Stage) Close() error {
 		errs = append(errs, s.removeParts())
 		keep = s.journal.count() > 0
 		if keep {
+			s.lost = s.findLost()
 			errs = append(errs, s.journal.file.Close())
 		} else {
 			errs = append(errs, s.journal.file.Discard())

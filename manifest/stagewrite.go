@@ -121,11 +121,10 @@ func (s *Stage) writeShard(ctx context.Context, job shardJob) error {
 // checkSame makes sure that a written shard is where it was written, and that the source
 // it was read from has not changed.
 func (s *Stage) checkSame(job shardJob) error {
-	err := s.folder.Here()
-	if err == nil {
-		err = s.exists(job.file.Name + partSuffix)
+	if err := s.here(); err != nil {
+		return err
 	}
-	if err != nil {
+	if err := s.exists(job.file.Name + partSuffix); err != nil {
 		return s.wrap(job.file.Name, fmt.Errorf("it is gone: %w", err))
 	}
 	if s.options.Unchanged == nil {

@@ -105,7 +105,7 @@ func TestDiskIsFull(t *testing.T) {
 			_, err = f.Write(block)
 		}
 	})
-	b.wantFailure(r, "no space left on device", "bytes of shards are still to be written", "are finished and stay in", "--resume")
+	b.wantFailure(r, "no space left on device", "bytes of shards are still to be written", "finished, and kept in", "--resume")
 	b.wantFailure(b.run(out, "--resume"), "bytes are needed")
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestTooManyFiles(t *testing.T) {
 	disk := mount(t, session, "tmpfs", "tmpfs", "nr_inodes=8")
 	out := filepath.Join(disk, "release")
 	b.faults++
-	b.wantFailure(b.run(out), "no space left on device", "are finished and stay in")
+	b.wantFailure(b.run(out), "no space left on device", "finished, and kept in")
 	if err := syscall.Mount("", disk, "", syscall.MS_REMOUNT, "nr_inodes=100"); err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestFileSizeLimit(t *testing.T) {
 			t.Fatal(errno)
 		}
 	})
-	b.wantFailure(r, "file too large", "are finished and stay in")
+	b.wantFailure(r, "file too large", "finished, and kept in")
 	b.goOn(out, "without the limit")
 }
 
@@ -199,6 +199,9 @@ func TestSourceChanges(t *testing.T) {
 				}
 			})
 			b.wantFailure(r, filepath.Base(last))
+			if strings.Contains(r.stderr, "to go on") {
+				t.Errorf("a way to go on is told, and there is none:\n%s", r.stderr)
+			}
 			if exists(filepath.Join(out, manifest.SumsName)) {
 				t.Error("the folder has a list of sums")
 			}

@@ -330,7 +330,7 @@ func waitForShards(out string, n int) bool {
 // TestInterruptSaysHowToGoOn sends signals, and types what the hint says.
 func TestInterruptSaysHowToGoOn(t *testing.T) {
 	b := newBench(t, "interrupts", gguftest.K3(gguftest.K3Options{}), "--preset", "reap568", "--workers", "1")
-	hint := regexp.MustCompile(`hint: (\d+) of 14 shards are finished and stay in (\S+); to go on: ggufreap (prune --resume .*)\n`)
+	hint := regexp.MustCompile(`hint: (\d+) of 14 shards (?:is|are) finished, and kept in (\S+); to go on: ggufreap (prune --resume .*)\n`)
 	var longest time.Duration
 	for i := 0; b.kills < 4**chaos; i++ {
 		out := filepath.Join(t.TempDir(), "release")
@@ -381,7 +381,7 @@ func TestInterruptDoesNotWaitForTheDisk(t *testing.T) {
 	cancel()
 	var stderr bytes.Buffer
 	con := newConsole(nil, &bytes.Buffer{}, &stderr)
-	hint := "to go on: x"
+	hint := func() string { return "to go on: x" }
 	con.rest.Store(&hint)
 	if code := con.await(ctx, make(chan error), time.Millisecond); code != exitFailed {
 		t.Errorf("exit %d, want %d", code, exitFailed)
@@ -403,8 +403,8 @@ func TestSecondRunIsRefused(t *testing.T) {
 			b.faults++
 			for _, tc := range []struct{ flag, want string }{
 				{"--resume", "is being written to by another run"},
-				{"--force", "holds an unfinished release"},
-				{"--json", "holds an unfinished release"},
+				{"--force", "is being written to by another run"},
+				{"--json", "is being written to by another run"},
 			} {
 				if r := b.run(out, tc.flag); r.code != exitFailed || !strings.Contains(r.stderr, tc.want) {
 					t.Errorf("%s: exit %d, want %d and %q in\n%s", tc.flag, r.code, exitFailed, tc.want, r.stderr)
@@ -446,8 +446,8 @@ func TestFolderVanishes(t *testing.T) {
 			if !done {
 				continue
 			}
-			if r.code != exitFailed || !strings.Contains(r.stderr, out) {
-				t.Errorf("%s: exit %d, want %d and the folder's name in\n%s", what, r.code, exitFailed, r.stderr)
+			if r.code != exitFailed || !strings.Contains(r.stderr, out) || strings.Contains(r.stderr, "to go on") {
+				t.Errorf("%s: exit %d, want %d and the folder's name, and no way to go on there, in\n%s", what, r.code, exitFailed, r.stderr)
 			}
 			if exists(filepath.Join(out, manifest.SumsName)) {
 				t.Errorf("%s: the folder has a list of sums", what)

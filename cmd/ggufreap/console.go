@@ -32,7 +32,7 @@ type console struct {
 	quiet    bool
 	progress string
 
-	rest atomic.Pointer[string] // what atRest returns
+	rest atomic.Pointer[func() string] // makes what atRest returns
 }
 
 func newConsole(stdin io.Reader, stdout, stderr io.Writer) *console {
@@ -71,7 +71,7 @@ func (con *console) notef(format string, args ...any) {
 // atRest is the hint for a command that is ended from outside while it waits.
 func (con *console) atRest() string {
 	if hint := con.rest.Load(); hint != nil {
-		return *hint
+		return (*hint)()
 	}
 	return ""
 }

@@ -11,6 +11,7 @@ import (
 
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
+	"ggufreap/manifest"
 )
 
 // snapshot reads every file of a folder.
@@ -176,5 +177,34 @@ func TestReshardScreens(t *testing.T) {
 				}
 			}
 		}), ", "))
+	}
+}
+
+// TestReshardBesideAnUnfinishedPrune must not be told to go on with what prune began.
+func TestReshardBesideAnUnfinishedPrune(t *testing.T) {
+	t.Chdir(t.TempDir())
+	source := write(t, smallMoE(), gguf.Split{})[0]
+	m, err := gguf.Open(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	layout, err := gguf.NewLayout(m.Contents(), gguf.Split{Shards: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stage, err := manifest.NewStage("out", manifest.Release{Stem: "other", Layout: layout}, manifest.StageOptions{Sources: m.Paths()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stage.WriteShards(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := stage.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := ggufreap(t, "reshard", "--shards", "2", "-o", "out", source)
+	if r.code != exitFailed || !strings.Contains(r.stderr, "not the same as this one") || strings.Contains(r.stderr, "to go on") {
+		t.Errorf("exit %d\n%s", r.code, r.stderr)
 	}
 }

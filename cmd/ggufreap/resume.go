@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -21,16 +23,30 @@ func resumeLine(c *cli.Context) string {
 
 // announce says what --resume found, and prepares for a run that is ended while it waits.
 func (con *console) announce(c *cli.Context, r *release, stage *manifest.Stage) {
-	hint := fmt.Sprintf("what is finished stays in %s; to go on: %s", safe(r.folder), resumeLine(c))
+	hint := func() string {
+		if _, err := os.Lstat(filepath.Join(r.folder, manifest.JournalName)); err != nil {
+			return "" // nothing is left, or the folder is gone
+		}
+		return fmt.Sprintf("what is finished stays in %s; to go on: %s", safe(r.folder), resumeLine(c))
+	}
 	con.rest.Store(&hint)
 	if !c.Bool("resume") {
 		return
 	}
 	if shards, _ := stage.Resumed(); shards > 0 {
-		con.notef("%s: going on in %s: %d of %s are finished, and checked first", r.task, safe(r.folder), shards, count(len(r.layout.Shards), "shard"))
+		con.notef("%s: going on in %s: %s finished, and checked first", r.task, safe(r.folder), partOf(shards, len(r.layout.Shards)))
 	} else {
 		con.notef("%s: nothing to go on with in %s, beginning", r.task, safe(r.folder))
 	}
+}
+
+// partOf begins a sentence about some of the shards: "2 of 14 shards are".
+func partOf(n, all int) string {
+	verb := "are"
+	if n == 1 {
+		verb = "is"
+	}
+	return fmt.Sprintf("%s of %s %s", grouped(n), count(all, "shard"), verb)
 }
 
 // warnRedone names shards that an earlier run finished and that have changed since.
@@ -62,9 +78,16 @@ func explainFailure(c *cli.Context, r *release, stage *manifest.Stage, err, clos
 	if closeErr != nil {
 		err = errors.Join(err, fmt.Errorf("cleaning up: %w", closeErr))
 	}
-	finished := stage.Finished()
-	if finished == 0 {
+	finished, lost := stage.Finished(), stage.Lost()
+	stay := partOf(finished, len(r.layout.Shards)) + " finished"
+	var other *manifest.DerivationError
+	switch {
+	case errors.Is(lost, manifest.ErrMoved):
+		return withHint(err, "%s, in a folder that is no longer %s", stay, safe(r.folder))
+	case finished == 0:
 		return withHint(err, "no shard was finished, so nothing was left in %s", safe(r.folder))
+	case lost != nil || errors.As(err, &other):
+		return withHint(err, "%s, in %s, of a source that is not what it was taken for: remove the folder to begin anew", stay, safe(r.folder))
 	}
-	return withHint(err, "%d of %s are finished and stay in %s; to go on: %s", finished, count(len(r.layout.Shards), "shard"), safe(r.folder), resumeLine(c))
+	return withHint(err, "%s, and kept in %s; to go on: %s", stay, safe(r.folder), resumeLine(c))
 }
