@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"sync"
+
+	"ggufreap/manifest/internal/disk"
 )
 
 // JournalName is the file that stands in a folder from before a release's first byte
@@ -55,7 +57,7 @@ type journalEntry struct {
 
 // A journal is the file of that name, locked and being added to.
 type journal struct {
-	file lockedFile
+	file disk.LockedFile
 
 	mu       sync.Mutex
 	end      int64       // where the next line goes
@@ -65,7 +67,7 @@ type journal struct {
 
 // lockJournal opens the journal of a folder, or makes an empty one, and returns its
 // head, nil when it has none.
-func lockJournal(f folder) (*journal, *journalHead, error) {
+func lockJournal(f disk.Folder) (*journal, *journalHead, error) {
 	file, err := f.Lock(JournalName)
 	if err != nil {
 		return nil, nil, err

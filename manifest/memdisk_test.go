@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"ggufreap/manifest/internal/disk"
 )
 
 var (
@@ -151,14 +153,14 @@ func (d *memDisk) used() int64 {
 	return n
 }
 
-func (d *memDisk) Open(string) (folder, error) {
+func (d *memDisk) Open(string) (disk.Folder, error) {
 	if d.names == nil {
 		return nil, fs.ErrNotExist
 	}
 	return memFolder{d}, nil
 }
 
-func (d *memDisk) Make(path string) (folder, error) {
+func (d *memDisk) Make(path string) (disk.Folder, error) {
 	if err := d.step("make folder"); err != nil {
 		return nil, &fs.PathError{Op: "mkdir", Path: path, Err: err}
 	}
@@ -201,7 +203,7 @@ func (i memInfo) ModTime() time.Time { return time.Time{} }
 func (i memInfo) IsDir() bool        { return false }
 func (i memInfo) Sys() any           { return nil }
 
-func (f memFolder) Open(name string) (inputFile, error) {
+func (f memFolder) Open(name string) (disk.InputFile, error) {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
 	if file := f.disk.names[name]; file != nil {
@@ -210,7 +212,7 @@ func (f memFolder) Open(name string) (inputFile, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
 
-func (f memFolder) Create(name string) (outputFile, error) {
+func (f memFolder) Create(name string) (disk.OutputFile, error) {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
 	if err := f.disk.step("create"); err != nil {
@@ -224,7 +226,7 @@ func (f memFolder) Create(name string) (outputFile, error) {
 	return &memHandle{disk: f.disk, file: file}, nil
 }
 
-func (f memFolder) Lock(name string) (lockedFile, error) {
+func (f memFolder) Lock(name string) (disk.LockedFile, error) {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
 	if err := f.disk.step("lock"); err != nil {
@@ -236,7 +238,7 @@ func (f memFolder) Lock(name string) (lockedFile, error) {
 		f.disk.change(nameChange{file, "", name})
 	}
 	if file.locked {
-		return nil, errLocked
+		return nil, disk.ErrLocked
 	}
 	file.locked = true
 	return &memHandle{disk: f.disk, file: file, name: name}, nil
@@ -280,12 +282,12 @@ func (f memFolder) Sync() error {
 	return nil
 }
 
-func (f memFolder) Room() (room, error) {
+func (f memFolder) Room() (disk.Room, error) {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
-	r := room{free: -1, block: 512, file: math.MaxInt64}
+	r := disk.Room{Free: -1, Block: 512, File: math.MaxInt64}
 	if f.disk.size > 0 {
-		r.free = f.disk.size - f.disk.used()
+		r.Free = f.disk.size - f.disk.used()
 	}
 	return r, nil
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"ggufreap/gguf"
+	"ggufreap/manifest/internal/disk"
 )
 
 // partSuffix marks a file that is not published.
@@ -71,8 +72,8 @@ type Stage struct {
 	options StageOptions
 	names   map[string]bool // that the release may have
 
-	disk    disk
-	folder  folder
+	disk    disk.Disk
+	folder  disk.Folder
 	created bool // the folder itself
 	journal *journal
 	owned   bool     // the journal is that of this release
@@ -111,10 +112,10 @@ var (
 // that needs no tensor data is made here, before the first byte: names, sources, what
 // is in the folder, the other run that left it unfinished, free space.
 func NewStage(path string, r Release, o StageOptions) (*Stage, error) {
-	return newStage(osDisk{}, path, r, o)
+	return newStage(disk.OS{}, path, r, o)
 }
 
-func newStage(d disk, path string, r Release, o StageOptions) (*Stage, error) {
+func newStage(d disk.Disk, path string, r Release, o StageOptions) (*Stage, error) {
 	s := &Stage{path: path, release: r, options: o, disk: d, names: map[string]bool{}}
 	if err := s.prepare(); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -189,7 +190,7 @@ func (s *Stage) openFolder(sources []fs.FileInfo) error {
 // earlier one left.
 func (s *Stage) lock() (was *journalHead, err error) {
 	s.journal, was, err = lockJournal(s.folder)
-	if errors.Is(err, errLocked) {
+	if errors.Is(err, disk.ErrLocked) {
 		return nil, s.refuse(ErrInUse)
 	}
 	if err != nil {

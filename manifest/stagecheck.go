@@ -128,13 +128,13 @@ func (s *Stage) checkRoom() error {
 	if err != nil {
 		return fmt.Errorf("output folder %q: %w", s.path, err)
 	}
-	need := s.need(room.block)
-	if room.free >= 0 && need > room.free {
-		return &SpaceError{s.path, need, room.free}
+	need := s.need(room.Block)
+	if room.Free >= 0 && need > room.Free {
+		return &SpaceError{s.path, need, room.Free}
 	}
 	for i, shard := range s.release.Layout.Shards {
-		if shard.Size > room.file {
-			return fmt.Errorf("output folder %q: shard %q has %s, this process may write files of %s at most", s.path, s.release.shardName(i), words.Count(shard.Size, "byte"), words.Group(room.file))
+		if shard.Size > room.File {
+			return fmt.Errorf("output folder %q: shard %q has %s, this process may write files of %s at most", s.path, s.release.shardName(i), words.Count(shard.Size, "byte"), words.Group(room.File))
 		}
 	}
 	return nil

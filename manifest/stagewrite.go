@@ -10,6 +10,7 @@ import (
 
 	"ggufreap/gguf"
 	"ggufreap/internal/words"
+	"ggufreap/manifest/internal/disk"
 )
 
 // WriteShards writes all shards, in parallel, and returns the pin of what was written:
@@ -187,7 +188,7 @@ func (s *Stage) writeFile(name string, size int64, hasher *fileHasher, write fun
 }
 
 // fill reserves, writes and syncs one file.
-func fill(f outputFile, size int64, hasher *fileHasher, write func(w io.Writer) error) error {
+func fill(f disk.OutputFile, size int64, hasher *fileHasher, write func(w io.Writer) error) error {
 	if err := f.Reserve(size); err != nil {
 		return fmt.Errorf("space for %d bytes: %w", size, err)
 	}
@@ -209,12 +210,12 @@ const (
 
 // A drainedFile does not leave all of the writing to its final sync.
 type drainedFile struct {
-	outputFile
+	disk.OutputFile
 	size int64
 }
 
 func (f *drainedFile) Write(p []byte) (int, error) {
-	n, err := f.outputFile.Write(p)
+	n, err := f.OutputFile.Write(p)
 	before := f.size / drainSize
 	f.size += int64(n)
 	for i := before; err == nil && i < f.size/drainSize; i++ {
@@ -227,12 +228,12 @@ func (f *drainedFile) Write(p []byte) (int, error) {
 // lacks.
 func (s *Stage) wrap(name string, err error) error {
 	err = fmt.Errorf("writing %q: %w", filepath.Join(s.path, name), err)
-	if !isDiskFull(err) {
+	if !disk.IsFull(err) {
 		return err
 	}
 	need := s.need(1)
-	if room, roomErr := s.folder.Room(); roomErr == nil && room.free >= 0 {
-		return fmt.Errorf("%w: %s of shards are still to be written, %s are free", err, words.Count(need, "byte"), words.Group(room.free))
+	if room, roomErr := s.folder.Room(); roomErr == nil && room.Free >= 0 {
+		return fmt.Errorf("%w: %s of shards are still to be written, %s are free", err, words.Count(need, "byte"), words.Group(room.Free))
 	}
 	return fmt.Errorf("%w: %s of shards are still to be written", err, words.Count(need, "byte"))
 }

@@ -1,4 +1,4 @@
-package manifest
+package disk
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ const (
 	lockFailImmediately = 1                  // LOCKFILE_FAIL_IMMEDIATELY
 	lockExclusive       = 2                  // LOCKFILE_EXCLUSIVE_LOCK
 	lockViolation       = syscall.Errno(33)  // ERROR_LOCK_VIOLATION
-	lockOffset          = uint32(0x40000000) // high word, beyond every byte of the file: Windows bars others from reading what is locked
+	lockOffset          = uint32(0x40000000) // high word, beyond every byte of the File: Windows bars others from reading what is locked
 )
 
 // lockFile takes the lock of f, which ends with the process at the latest.
@@ -24,7 +24,7 @@ func lockFile(f *os.File) error {
 	case ok != 0:
 		return nil
 	case errors.Is(err, lockViolation):
-		return errLocked
+		return ErrLocked
 	}
 	return &os.PathError{Op: "lock", Path: f.Name(), Err: err}
 }

@@ -1,6 +1,6 @@
 //go:build darwin || linux
 
-package manifest
+package disk
 
 import (
 	"errors"
@@ -27,7 +27,7 @@ func fileLimit() int64 {
 	return int64(limit.Cur)
 }
 
-// isDiskFull reports whether err says that there is no space, or no more for this user.
-func isDiskFull(err error) bool {
+// IsFull reports whether err says that there is no space, or no more for this user.
+func IsFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

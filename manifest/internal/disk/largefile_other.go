@@ -1,6 +1,6 @@
 //go:build !linux
 
-package manifest
+package disk
 
 // largeFile is nothing here: every file may be large.
 const largeFile = 0

@@ -1,17 +1,17 @@
-package manifest
+package disk
 
 import "syscall"
 
 // roomOf asks the file system of the folder at path. Quotas that it does not count in
 // its free space show only when files are reserved.
-func roomOf(path string) (room, error) {
+func roomOf(path string) (Room, error) {
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(path, &fs); err != nil {
-		return room{}, err
+		return Room{}, err
 	}
 	block := int64(fs.Frsize) // the unit of the counts; Bsize is what reads in one go best
 	if block <= 0 {
 		block = int64(fs.Bsize)
 	}
-	return room{free: bytesOf(uint64(fs.Bavail), block), block: max(block, 1), file: fileLimit()}, nil
+	return Room{Free: bytesOf(uint64(fs.Bavail), block), Block: max(block, 1), File: fileLimit()}, nil
 }

@@ -1,4 +1,4 @@
-package manifest
+package disk
 
 import (
 	"errors"
@@ -11,21 +11,21 @@ import (
 var getDiskFreeSpaceEx = syscall.NewLazyDLL("kernel32.dll").NewProc("GetDiskFreeSpaceExW")
 
 // roomOf asks the volume of the folder at path, quotas included.
-func roomOf(path string) (room, error) {
+func roomOf(path string) (Room, error) {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {
-		return room{}, err
+		return Room{}, err
 	}
 	var free uint64
 	ok, _, err := getDiskFreeSpaceEx.Call(uintptr(unsafe.Pointer(name)), uintptr(unsafe.Pointer(&free)), 0, 0)
 	if ok == 0 {
-		return room{}, &os.PathError{Op: "free space", Path: path, Err: err}
+		return Room{}, &os.PathError{Op: "free space", Path: path, Err: err}
 	}
-	return room{free: int64(min(free, math.MaxInt64)), block: 1, file: math.MaxInt64}, nil
+	return Room{Free: int64(min(free, math.MaxInt64)), Block: 1, File: math.MaxInt64}, nil
 }
 
-// isDiskFull reports whether err is ERROR_HANDLE_DISK_FULL, ERROR_DISK_FULL or
+// IsFull reports whether err is ERROR_HANDLE_DISK_FULL, ERROR_DISK_FULL or
 // ERROR_DISK_QUOTA_EXCEEDED.
-func isDiskFull(err error) bool {
+func IsFull(err error) bool {
 	return errors.Is(err, syscall.Errno(39)) || errors.Is(err, syscall.Errno(112)) || errors.Is(err, syscall.Errno(1295))
 }

@@ -1,4 +1,7 @@
-package manifest
+// Package disk is what staging a release needs of a file system: folders with locks,
+// durable names, reserved space and room that can be asked for. An interface stands
+// before it, so that tests can cut the power, fill the disk and break its parts.
+package disk
 
 import (
 	"cmp"
@@ -10,46 +13,46 @@ import (
 	"slices"
 )
 
-// A disk is where folders are. Tests put faults into it.
-type disk interface {
+// A Disk is where folders are. Tests put faults into it.
+type Disk interface {
 	// Open opens a folder; its error is fs.ErrNotExist when there is nothing.
-	Open(path string) (folder, error)
+	Open(path string) (Folder, error)
 	// Make makes a folder, and those above it, and opens it.
-	Make(path string) (folder, error)
+	Make(path string) (Folder, error)
 	// Remove removes an empty folder.
 	Remove(path string) error
 }
 
-// A folder is what staging a release needs of a folder. Names are base names.
-type folder interface {
+// A Folder is what staging a release needs of a folder. Names are base names.
+type Folder interface {
 	// List returns what is there, sorted by name.
 	List() ([]fs.DirEntry, error)
-	Open(name string) (inputFile, error)
+	Open(name string) (InputFile, error)
 	// Create makes a file that must not exist.
-	Create(name string) (outputFile, error)
+	Create(name string) (OutputFile, error)
 	// Lock opens a file, which it makes if need be, and holds it against every other
-	// process. Its error is errLocked when another has it.
-	Lock(name string) (lockedFile, error)
+	// process. Its error is ErrLocked when another has it.
+	Lock(name string) (LockedFile, error)
 	// Rename gives a file another name, replacing what had it.
 	Rename(from, to string) error
 	Remove(name string) error
-	// Sync makes names durable, as outputFile.Sync does for bytes.
+	// Sync makes names durable, as OutputFile.Sync does for bytes.
 	Sync() error
-	Room() (room, error)
+	Room() (Room, error)
 	// Here returns an error when its path no longer leads to it.
 	Here() error
 	Close() error
 }
 
-// An inputFile is a file being read.
-type inputFile interface {
+// An InputFile is a file being read.
+type InputFile interface {
 	io.ReaderAt
 	io.Closer
 	Size() (int64, error)
 }
 
-// An outputFile is a file being written front to back.
-type outputFile interface {
+// An OutputFile is a file being written front to back.
+type OutputFile interface {
 	io.Writer
 	// Reserve asks for the space of a file of size bytes, so that a full disk shows
 	// before the copying. A file system that cannot is no error.
@@ -61,9 +64,9 @@ type outputFile interface {
 	Close() error
 }
 
-// A lockedFile is a file that no other process may lock. Close gives up the lock.
-type lockedFile interface {
-	inputFile
+// A LockedFile is a file that no other process may lock. Close gives up the lock.
+type LockedFile interface {
+	InputFile
 	io.WriterAt
 	Truncate(size int64) error
 	Sync() error
@@ -71,21 +74,21 @@ type lockedFile interface {
 	Discard() error
 }
 
-// errLocked says that another process holds a file.
-var errLocked = errors.New("another process holds it")
+// ErrLocked says that another process holds a file.
+var ErrLocked = errors.New("another process holds it")
 
-// A room is what a folder can still take.
-type room struct {
-	free  int64 // bytes that this user may write; -1 when not known
-	block int64 // bytes in which the file system gives out space; at least 1
-	file  int64 // greatest size of a file that this process may write
+// A Room is what a folder can still take.
+type Room struct {
+	Free  int64 // bytes that this user may write; -1 when not known
+	Block int64 // bytes in which the file system gives out space; at least 1
+	File  int64 // greatest size of a file that this process may write
 }
 
-// osDisk is the operating system's.
-type osDisk struct{}
+// OS is the disk of the operating system.
+type OS struct{}
 
 // Open looks before it opens: opening a named pipe would wait for somebody to write.
-func (osDisk) Open(path string) (folder, error) {
+func (OS) Open(path string) (Folder, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -100,14 +103,14 @@ func (osDisk) Open(path string) (folder, error) {
 	return osFolder{root}, nil
 }
 
-func (d osDisk) Make(path string) (folder, error) {
+func (d OS) Make(path string) (Folder, error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, err
 	}
 	return d.Open(path)
 }
 
-func (osDisk) Remove(path string) error { return os.Remove(path) }
+func (OS) Remove(path string) error { return os.Remove(path) }
 
 // osFolder is a folder of the operating system. An os.Root keeps every name inside.
 type osFolder struct{ root *os.Root }
@@ -123,18 +126,18 @@ func (f osFolder) List() ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-func (f osFolder) Open(name string) (inputFile, error) {
+func (f osFolder) Open(name string) (InputFile, error) {
 	if err := f.checkRegular(name); err != nil {
 		return nil, err
 	}
 	return f.open(name, os.O_RDONLY)
 }
 
-func (f osFolder) Create(name string) (outputFile, error) {
+func (f osFolder) Create(name string) (OutputFile, error) {
 	return f.open(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 }
 
-func (f osFolder) Lock(name string) (lockedFile, error) {
+func (f osFolder) Lock(name string) (LockedFile, error) {
 	if err := f.checkRegular(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -170,7 +173,7 @@ func (f osFolder) Rename(from, to string) error { return f.root.Rename(from, to)
 func (f osFolder) Remove(name string) error     { return f.root.Remove(name) }
 func (f osFolder) Close() error                 { return f.root.Close() }
 func (f osFolder) Sync() error                  { return syncFolder(f.root) }
-func (f osFolder) Room() (room, error)          { return roomOf(f.root.Name()) }
+func (f osFolder) Room() (Room, error)          { return roomOf(f.root.Name()) }
 
 func (f osFolder) Here() error {
 	there, err := os.Stat(f.root.Name())
@@ -210,14 +213,14 @@ type osLockedFile struct {
 func (f osLockedFile) checkName() error {
 	there, err := f.root.Lstat(f.name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return errLocked
+		return ErrLocked
 	}
 	if err != nil {
 		return err
 	}
 	mine, err := f.Stat()
 	if err == nil && !os.SameFile(there, mine) {
-		err = errLocked
+		err = ErrLocked
 	}
 	return err
 }

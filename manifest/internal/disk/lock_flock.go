@@ -1,6 +1,6 @@
 //go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
 
-package manifest
+package disk
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ func lockFile(f *os.File) error {
 		case errors.Is(err, syscall.EINTR):
 			continue
 		case errors.Is(err, syscall.EWOULDBLOCK):
-			return errLocked
+			return ErrLocked
 		case errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.ENOLCK):
 			return nil
 		case err != nil:
