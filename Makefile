@@ -43,9 +43,11 @@ engine:
 b3sum:
 	@sh .ci/b3sum
 
-# Go benchmarks of the hot paths, then the time to read large headers beside that of
-# another reader.
+# The commands on 5 GB beside cp, sync and openssl, and on sparse models of the real size;
+# Go benchmarks of the hot paths; and the time to read large headers beside that of another
+# reader.
 bench:
+	go run ./bench
 	go test -run '^$$' -bench . -benchmem ./...
 	cd testdata/peer && go run ./compare
 

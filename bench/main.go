@@ -36,7 +36,7 @@ func main() {
 
 func run() error {
 	dir := flag.String("dir", os.TempDir(), "where to make the folder; the disk under it is measured too")
-	runs := flag.Int("n", 5, "runs of each pair; the table has medians")
+	runs := flag.Int("n", 3, "runs of each pair; the table has medians")
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), usage)
 		flag.PrintDefaults()
