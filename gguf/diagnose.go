@@ -3,6 +3,7 @@ package gguf
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -45,16 +46,23 @@ func foreignKind(head []byte) string {
 	return fmt.Sprintf("not a GGUF file: it begins with %q, want %q", head[:min(len(head), 4)], magic)
 }
 
-// pointerKind reports what a Git LFS pointer stands for.
+// pointerKind reports what a Git LFS pointer stands for, as far as its lines are what the
+// specification wants: a size in decimal and an oid "sha256:HEX".
 func pointerKind(text string) string {
-	size, oid := "of unknown size", "unknown"
+	size, oid := "of unknown size", ""
 	for line := range strings.Lines(text) {
-		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "size "); ok {
-			size = "of " + printable(v) + " bytes"
-		}
-		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "oid "); ok {
-			oid = printable(v)
+		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch {
+		case key == "size" && pointerSize.MatchString(value):
+			size = "of " + value + " bytes"
+		case key == "oid" && pointerOID.MatchString(value):
+			oid = " with oid " + value
 		}
 	}
-	return fmt.Sprintf("a Git LFS pointer, not the model: it stands for a file %s with oid %s", size, oid)
+	return fmt.Sprintf("a Git LFS pointer, not the model: it stands for a file %s%s", size, oid)
 }
+
+var (
+	pointerSize = regexp.MustCompile(`^[0-9]{1,18}$`)
+	pointerOID  = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+)

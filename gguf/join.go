@@ -3,6 +3,7 @@ package gguf
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // splitTypes are the value types of the split keys that llama.cpp demands.
@@ -45,13 +46,15 @@ func (m *Model) join(found *problems) {
 		m.Shards = max(m.Shards, splitCount(f))
 		f.checkSplitTypes(found)
 	}
+	stated := m.Shards
+	m.Shards = max(m.Shards, len(m.Files))
 	if len(m.Files) == 1 && m.Shards == 1 {
 		m.Files[0].checkAlone(found)
 		return
 	}
 	seen := make([]*File, m.Shards)
 	for _, f := range m.Files {
-		m.joinShard(f, seen, found)
+		m.joinShard(f, stated, seen, found)
 	}
 	for i, f := range seen {
 		if f == nil {
@@ -62,6 +65,7 @@ func (m *Model) join(found *problems) {
 		found.errorf(at(m.Name), "incomplete: %d of %d shards are missing: %s", len(m.Missing), m.Shards, nameList(m.Missing))
 	}
 	first := m.Files[0]
+	m.checkKeys(found)
 	for _, f := range m.Files[1:] {
 		if f.Order != first.Order {
 			found.errorf(at(f.Name), "%s, but %s is %s", orderName(f.Order), printable(first.Name), orderName(first.Order))
@@ -72,17 +76,42 @@ func (m *Model) join(found *problems) {
 	}
 }
 
+// checkKeys looks for metadata outside the first shard, from which alone readers take it. What
+// stands in a later shard only is lost with the next cut; what differs is a contradiction.
+func (m *Model) checkKeys(found *problems) {
+	first := m.Files[0]
+	if placeInSplit(first) > 0 {
+		return // the first shard is missing
+	}
+	for _, f := range m.Files[1:] {
+		for key, v := range f.Metadata.All() {
+			if key == KeyAlignment || strings.HasPrefix(key, splitPrefix) {
+				continue
+			}
+			switch have, ok := first.Metadata.Get(key); {
+			case !ok:
+				found.warnf(f.whereKey(key), "stands in a later shard only: readers take metadata from the first one, and a new cut leaves it out")
+			case !v.equal(have):
+				found.errorf(f.whereKey(key), "is %s, in the first shard %s", v.describe(), have.describe())
+			}
+		}
+	}
+}
+
+// splitPrefix begins the keys that say how a model is split.
+const splitPrefix = "split."
+
 // checkSplitTypes notes split keys that are not stored as llama.cpp wants them.
 func (f *File) checkSplitTypes(found *problems) {
 	for _, s := range splitTypes {
 		v, ok := f.Metadata.Get(s.key)
-		if !ok || v.Type() == s.want {
+		if !ok {
 			continue
 		}
-		if _, ok := v.Uint(); ok {
+		if _, ok := v.Uint(); !ok {
+			found.errorf(f.whereKey(s.key), "is %s, want a count stored as %s", v.describe(), s.want)
+		} else if v.Type() != s.want {
 			found.warnf(f.whereKey(s.key), "stored as %s, want %s: llama.cpp refuses it", v.TypeName(), s.want)
-		} else {
-			found.errorf(f.whereKey(s.key), "is not a count but %s, want %s", v.TypeName(), s.want)
 		}
 	}
 }
@@ -102,19 +131,28 @@ func (f *File) checkAlone(found *problems) {
 	}
 }
 
-func (m *Model) joinShard(f *File, seen []*File, found *problems) {
-	switch n, ok := f.Metadata.Uint(KeySplitCount); {
+// joinShard puts a file in its place; stated is the greatest shard count of all files. Keys
+// that are no counts were reported before.
+func (m *Model) joinShard(f *File, stated int, seen []*File, found *problems) {
+	v, there := f.Metadata.Get(KeySplitCount)
+	switch n, ok := v.Uint(); {
+	case !there:
+		found.errorf(f.whereKey(KeySplitCount), "is missing: the file does not say that it is a shard")
 	case !ok:
-		found.errorf(f.whereKey(KeySplitCount), "is missing or not a count: the file does not say that it is a shard")
 	case n > maxSplitShards:
 		found.errorf(f.whereKey(KeySplitCount), "is %d, at most %d are possible", n, maxSplitShards)
+	case int(n) != stated && n > 0:
+		found.errorf(f.whereKey(KeySplitCount), "is %d, in other shards %d", n, stated)
 	case int(n) != m.Shards:
-		found.errorf(f.whereKey(KeySplitCount), "is %d, in other shards %d", n, m.Shards)
+		found.errorf(f.whereKey(KeySplitCount), "is %d, but %d files are there", n, len(m.Files))
 	}
+	v, there = f.Metadata.Get(KeySplitNo)
 	no, ok := splitNo(f)
 	switch {
+	case !there:
+		found.errorf(f.whereKey(KeySplitNo), "is missing")
+		return
 	case !ok:
-		found.errorf(f.whereKey(KeySplitNo), "is missing or not a count")
 		return
 	case no >= m.Shards:
 		found.errorf(f.whereKey(KeySplitNo), "is %d, want 0 to %d: it counts from 0", no, m.Shards-1)
@@ -156,10 +194,11 @@ func (m *Model) collect(found *problems) {
 // there.
 func (m *Model) checkTotal(found *problems) {
 	for _, f := range m.Files {
+		_, there := f.Metadata.Get(KeySplitTensors)
 		want, ok := f.Metadata.Uint(KeySplitTensors)
 		switch {
-		case !ok && m.Shards > 1:
-			found.errorf(f.whereKey(KeySplitTensors), "is missing or not a count")
+		case !there && m.Shards > 1:
+			found.errorf(f.whereKey(KeySplitTensors), "is missing")
 		case ok && len(m.Missing) == 0 && want != uint64(len(m.tensors.list)):
 			found.errorf(f.whereKey(KeySplitTensors), "is %d, but the model holds %d tensors", want, len(m.tensors.list))
 		case ok && len(m.Missing) > 0 && want < uint64(len(m.tensors.list)):

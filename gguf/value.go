@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -161,6 +162,40 @@ func (v Value) Bool() (value, ok bool) {
 		return false, false
 	}
 	return v.raw[0] != 0, true
+}
+
+// describe writes a number with its type, and of anything else the type, for a message.
+func (v Value) describe() string {
+	if n, ok := v.Uint(); ok {
+		return fmt.Sprintf("%d (%s)", n, v.TypeName())
+	}
+	if n, ok := v.Int(); ok {
+		return fmt.Sprintf("%d (%s)", n, v.TypeName())
+	}
+	if x, ok := v.Float(); ok {
+		return fmt.Sprintf("%v (%s)", x, v.TypeName())
+	}
+	if s, ok := v.Text(); ok && len(s) <= maxDescribed {
+		return quoted(s)
+	}
+	return fmt.Sprintf("%s of %d bytes", v.TypeName(), v.Size())
+}
+
+// maxDescribed is the longest string that a message shows.
+const maxDescribed = 100
+
+// equal reports whether two values have the same type and bytes. Values that [Value.Raw]
+// cannot give are taken to be equal when their sizes are.
+func (v Value) equal(w Value) bool {
+	if v.typ != w.typ || v.elem != w.elem || v.count != w.count || v.Size() != w.Size() {
+		return false
+	}
+	if v.Size() > maxWhole {
+		return true
+	}
+	a, err := v.Raw()
+	b, errOther := w.Raw()
+	return err == nil && errOther == nil && (bytes.Equal(a, b) || v.order != w.order)
 }
 
 // Text returns the bytes of a string, which need not be UTF-8. It reports false for one

@@ -1,6 +1,9 @@
 package reap
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // A Preset is a named way to prune one kind of model.
 type Preset struct {
@@ -27,7 +30,7 @@ func FindPreset(name string) (Preset, error) {
 	for i, p := range Presets {
 		known[i] = p.Name
 	}
-	return Preset{}, fmt.Errorf("no preset %q, the known ones are %q", name, known)
+	return Preset{}, fmt.Errorf("no preset %q, want %s", name, strings.Join(known, " or "))
 }
 
 // Check returns an error that says what to use instead when the preset is not made

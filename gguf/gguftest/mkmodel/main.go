@@ -29,6 +29,16 @@ func main() {
 	}
 }
 
+// realWidth is the inner width of an expert of the real model.
+const realWidth = 3072
+
+// given reports whether a flag was on the command line.
+func given(name string) bool {
+	found := false
+	flag.Visit(func(f *flag.Flag) { found = found || f.Name == name })
+	return found
+}
+
 func run() error {
 	o := gguftest.K3Options{}
 	flag.StringVar(&o.Name, "name", "K3", "stem of the file names")
@@ -37,7 +47,7 @@ func run() error {
 	flag.IntVar(&o.Experts, "experts", 896, "routed experts in a layer")
 	flag.IntVar(&o.Hidden, "hidden", 7168, "hidden width")
 	flag.IntVar(&o.Latent, "latent", 3584, "width of an expert's input and output")
-	flag.IntVar(&o.Width, "width", 512, "inner width of an expert; with -real 3072 and 1536 are published")
+	flag.IntVar(&o.Width, "width", 512, "inner width of an expert; with -real 3072 unless given, as published (1536 is too)")
 	shards := flag.Int("shards", 10, "number of files")
 	typeName := flag.String("type", "IQ1_S", "type of the experts")
 	sparse := flag.Bool("sparse", false, "write real headers, and holes for data")
@@ -59,6 +69,9 @@ func run() error {
 	write := spec.Write
 	switch {
 	case *real:
+		if !given("width") {
+			o.Width = realWidth
+		}
 		write = gguftest.K3Real(o.Width, o.GateUp).WriteSparse
 	case *sparse:
 		write = spec.WriteSparse
