@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"ggufreap/internal/words"
 )
 
 // maxSlabFindings bounds the findings about the slabs of one tensor: there can be a
@@ -60,7 +62,7 @@ func (c *comparison) tensors() {
 	if !c.quick {
 		what += ", and every byte of data"
 	}
-	c.report.checked(fmt.Sprintf("tensors: %d of %d as pinned, %d bytes: %s", count, len(c.want.Tensors), size, what))
+	c.report.checked(fmt.Sprintf("tensors: %s of %s as pinned, %s: %s", words.Group(count), words.Group(len(c.want.Tensors)), words.Count(size, "byte"), what))
 }
 
 // tensor reports a tensor that is not as pinned: A is what was pinned, B what was

@@ -153,8 +153,17 @@ func CheckNames(layout *gguf.Layout) error {
 // checkLineName refuses a name that could end its line or its field, or sort
 // differently as part of a line than alone.
 func checkLineName(kind, name string) error {
-	if i := strings.IndexFunc(name, func(r rune) bool { return r < ' ' }); i >= 0 {
-		return fmt.Errorf("%s name %q has the control character %q, so no digest is defined for it", kind, name, name[i:i+1])
+	if fault := lineFault(name); fault != "" {
+		return fmt.Errorf("%s name %q has %s", kind, name, fault)
 	}
 	return nil
+}
+
+// lineFault says what in a name no digest is defined for, or "".
+func lineFault(name string) string {
+	i := strings.IndexFunc(name, func(r rune) bool { return r < ' ' })
+	if i < 0 {
+		return ""
+	}
+	return fmt.Sprintf("the control character %q, so no digest is defined for it", name[i:i+1])
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+
+	"ggufreap/internal/words"
 )
 
 // Sums are the entries of a list of SHA-256 sums, as evidence.
@@ -110,7 +112,7 @@ func (c *checker) compareFiles(ctx context.Context, what string, entries []liste
 			continue
 		}
 		if size := entries[at].size; size >= 0 && size != files[i].Size {
-			c.report.find(KindDigest, filepath.Base(files[i].Name), fmt.Sprintf("has %d bytes, %s says %d", files[i].Size, what, size))
+			c.report.find(KindDigest, filepath.Base(files[i].Name), fmt.Sprintf("has %s, %s says %s", words.Count(files[i].Size, "byte"), what, words.Group(size)))
 			continue
 		}
 		todo = append(todo, i)

@@ -21,14 +21,14 @@ func Warnings(m *gguf.Model) []gguf.Problem {
 func unnamable(m *gguf.Model) []gguf.Problem {
 	var list []gguf.Problem
 	for _, t := range m.Tensors() {
-		if err := checkLineName("tensor", t.Name); err != nil {
-			list = append(list, gguf.Problem{Where: fmt.Sprintf("%s: tensor %q", t.File().Name, t.Name), What: err.Error(), Tensor: t.Name})
+		if fault := lineFault(t.Name); fault != "" {
+			list = append(list, gguf.Problem{Where: fmt.Sprintf("%s: tensor %q", t.File().Name, t.Name), What: "the name has " + fault, Tensor: t.Name})
 			break
 		}
 	}
 	for key := range m.Metadata().All() {
-		if err := checkLineName("key", key); err != nil {
-			return append(list, keyWarning(m, key, err.Error()))
+		if fault := lineFault(key); fault != "" {
+			return append(list, keyWarning(m, key, "the name has "+fault))
 		}
 	}
 	return list

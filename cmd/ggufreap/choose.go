@@ -88,11 +88,32 @@ func (s *source) read() error {
 	}
 	var err error
 	if s.experts, err = reap.ReadExperts(s.Model); err != nil {
-		return err
+		return s.named(err)
 	}
 	s.structure, err = manifest.StructureDigest(s.Model)
-	return err
+	return s.named(err)
 }
+
+// named adds the name of the model to each line of an error that lacks it.
+func (s *source) named(err error) error {
+	if err == nil || strings.Contains(err.Error(), safe(s.Name)) {
+		return err
+	}
+	return sourceError{safe(s.Name), err}
+}
+
+// A sourceError is about one model.
+type sourceError struct {
+	name string
+	err  error
+}
+
+func (e sourceError) Error() string {
+	prefix := e.name + ": "
+	return prefix + strings.ReplaceAll(e.err.Error(), "\n", "\n"+prefix)
+}
+
+func (e sourceError) Unwrap() error { return e.err }
 
 // warnOfSource says what is odd about the source and its experts and stops nothing.
 func (con *console) warnOfSource(s *source) {
@@ -139,7 +160,7 @@ func (con *console) choose(c *cli.Context, s *source) (*choice, error) {
 	if err := checkKeepFlags(c, s.experts); err != nil {
 		return nil, err
 	}
-	criterion, err := presetCriterion(c, s.experts)
+	criterion, err := presetCriterion(c, s)
 	if err != nil {
 		return nil, err
 	}
@@ -163,11 +184,9 @@ func (con *console) choose(c *cli.Context, s *source) (*choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	ch.plan, err = reap.Choose(s.experts, ch.scores, keep, reap.ChooseOptions{
-		AllowFlat: c.Bool("allow-flat"), Always: ch.always, Rules: rules,
-	})
-	if err != nil {
-		return nil, err
+	options := reap.ChooseOptions{AllowFlat: c.Bool("allow-flat"), Always: ch.always, Rules: rules}
+	if ch.plan, err = reap.Choose(s.experts, ch.scores, keep, options); err != nil {
+		return nil, s.named(explainFlat(err, s.experts, ch.scores, keep, options))
 	}
 	digest, err := manifest.DigestOf(ch.scores)
 	if err != nil {
@@ -177,6 +196,16 @@ func (con *console) choose(c *cli.Context, s *source) (*choice, error) {
 	con.warnOfTies(s.experts, ch)
 	s.claim(ch.plan)
 	return ch, nil
+}
+
+// explainFlat adds the flag that takes scores of which the only fault is that they are
+// all the same.
+func explainFlat(err error, e *reap.Experts, scores *reap.Scores, keep int, o reap.ChooseOptions) error {
+	o.AllowFlat = true
+	if _, other := reap.Choose(e, scores, keep, o); other != nil {
+		return err
+	}
+	return withHint(err, "--allow-flat accepts layers in which all experts score the same, and keeps the lower numbers")
 }
 
 // readAlways reads the experts to keep always: keep lists in any form that a plan has.
@@ -204,7 +233,7 @@ func (s *source) claim(plan *reap.Plan) {
 
 // presetCriterion checks the preset, if one is asked for, and returns the criterion that
 // ranks when no flag says otherwise.
-func presetCriterion(c *cli.Context, e *reap.Experts) (string, error) {
+func presetCriterion(c *cli.Context, s *source) (string, error) {
 	name := c.String("preset")
 	if name == "" {
 		return reap.RouterMass, nil
@@ -213,7 +242,7 @@ func presetCriterion(c *cli.Context, e *reap.Experts) (string, error) {
 	if err != nil {
 		return "", usagef("%w", err)
 	}
-	return preset.Criterion, preset.Check(e)
+	return preset.Criterion, s.named(preset.Check(s.experts))
 }
 
 // checkKeepFlags wants one flag to say how many experts to keep.

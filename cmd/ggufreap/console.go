@@ -32,7 +32,8 @@ type console struct {
 	quiet    bool
 	progress string
 
-	rest atomic.Pointer[func() string] // makes what atRest returns
+	shown atomic.Pointer[progress]      // what is drawn on err, or nil
+	rest  atomic.Pointer[func() string] // makes what atRest returns
 }
 
 func newConsole(stdin io.Reader, stdout, stderr io.Writer) *console {
@@ -64,6 +65,7 @@ func (con *console) printf(format string, args ...any) { fmt.Fprintf(con.out, fo
 // notef writes a line about what is being done to stderr, unless it is to be quiet.
 func (con *console) notef(format string, args ...any) {
 	if !con.quiet {
+		con.clearProgress()
 		fmt.Fprintf(con.err, "ggufreap: %s\n", fmt.Sprintf(format, args...))
 	}
 }
@@ -78,7 +80,8 @@ func (con *console) atRest() string {
 
 // warnf writes a warning line to stderr.
 func (con *console) warnf(format string, args ...any) {
-	con.say(con.errColor, yellow, "warning", fmt.Sprintf(format, args...))
+	con.clearProgress()
+	con.say(yellow, "warning", fmt.Sprintf(format, args...))
 }
 
 // maxErrorLines bounds what one error prints: some list every fault they found.
@@ -86,22 +89,33 @@ const maxErrorLines = 40
 
 // fail writes an error, a line for each of its lines, and its hint.
 func (con *console) fail(err error) {
+	con.stopProgress()
 	lines := strings.Split(errorText(err), "\n")
 	for _, line := range lines[:min(len(lines), maxErrorLines)] {
-		con.say(con.errColor, red, "error", line)
+		con.say(red, "error", line)
 	}
 	if more := len(lines) - maxErrorLines; more > 0 {
-		con.say(con.errColor, red, "error", fmt.Sprintf("and %s more", count(more, "line")))
+		con.say(red, "error", fmt.Sprintf("and %s more", count(more, "line")))
 	}
 	if hint := hintOf(err); hint != "" {
 		for line := range strings.Lines(hint) {
-			con.say(con.errColor, "", "hint", strings.TrimSuffix(line, "\n"))
+			fmt.Fprintf(con.err, "ggufreap: hint: %s\n", safe(strings.TrimSuffix(line, "\n"))) // whole, to be copied
 		}
 	}
 }
 
-func (con *console) say(color bool, style, kind, text string) {
-	fmt.Fprintf(con.err, "ggufreap: %s: %s\n", paint(color, style, kind), safe(text))
+// say writes a line to stderr, broken to the terminal's width.
+func (con *console) say(style, kind, text string) {
+	const name, indent = "ggufreap: ", "  "
+	width := 0
+	if con.errTerm {
+		width = max(terminalWidth(con.err)-len(indent)-1, 20)
+	}
+	lines := wrap(name+kind+": "+safe(text), width)
+	fmt.Fprintf(con.err, "%s%s%s\n", name, paint(con.errColor, style, kind), lines[0][len(name+kind):])
+	for _, line := range lines[1:] {
+		fmt.Fprintf(con.err, "%s%s\n", indent, line)
+	}
 }
 
 // errorText leaves out the name of the system call that stands before a path.

@@ -98,9 +98,9 @@ func traps() []trap {
 		trap{"list that leaves", list("../outside", "/etc/passwd", "a/../../b"), []string{"verify", "TRAP"}, "leaves the folder", exitDiffers},
 		trap{"huge list", inFolder(manifest.SumsName, sparse("")), []string{"verify", "TRAP"}, manifest.SumsName, exitDiffers},
 		trap{"huge journal", inFolder(manifest.JournalName, sparse("")), []string{"prune", "--keep", "16", "--resume", "-o", "TRAP", "MODEL"}, "at most", exitFailed},
-		trap{"stem that leaves", nil, []string{"prune", "--keep", "16", "--name", "../../evil", "-o", "out", "MODEL"}, "leaves the folder", exitFailed},
-		trap{"absolute stem", nil, []string{"prune", "--keep", "16", "--name", "/evil", "-o", "out", "MODEL"}, "absolute", exitFailed},
-		trap{"stem with a folder", nil, []string{"reshard", "--shards", "2", "--name", "a/b", "-o", "out", "MODEL"}, "not a plain name", exitFailed},
+		trap{"stem that leaves", nil, []string{"prune", "--keep", "16", "--name", "../../evil", "-o", "out", "MODEL"}, "it is a path", exitFailed},
+		trap{"absolute stem", nil, []string{"prune", "--keep", "16", "--name", "/evil", "-o", "out", "MODEL"}, "it is a path", exitFailed},
+		trap{"stem with a folder", nil, []string{"reshard", "--shards", "2", "--name", "a/b", "-o", "out", "MODEL"}, "it is a path", exitFailed},
 		trap{"stem with a zero byte's neighbour", nil, []string{"prune", "--keep", "16", "--name", strings.Repeat("x", 300), "-o", "out", "MODEL"}, "bytes, want at most", exitFailed},
 		trap{"link out of the release", inFolder("plan.json", func(p string) error { return os.Symlink("../../victim", p) }), []string{"prune", "--keep", "16", "--force", "-o", "TRAP", "MODEL"}, "not a regular file", exitFailed},
 	)
@@ -298,4 +298,45 @@ func names(t *testing.T, dir string) []string {
 		t.Fatal(err)
 	}
 	return names
+}
+
+// TestMemoryOfSmallFiles gives commands files of just under a MiB that are all header.
+func TestMemoryOfSmallFiles(t *testing.T) {
+	const most, size = 64 << 20, 1 << 20
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	keys, tensors := gguf.NewMetadata(), gguf.Contents{Version: 3, Metadata: gguf.NewMetadata()}
+	for i := range (size - 100) / 19 {
+		keys.Set(fmt.Sprintf("%06x", i), gguf.Uint8Value(1))
+	}
+	for i := range (size - 100) / 39 {
+		tensors.Views = append(tensors.Views, gguf.View{Name: fmt.Sprintf("%06x", i), Type: gguf.F32, Shape: []uint64{0}})
+	}
+	for name, c := range map[string]gguf.Contents{"keys.gguf": {Version: 3, Metadata: keys}, "tensors.gguf": tensors} {
+		layout, err := gguf.NewLayout(c, gguf.Split{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := layout.Shards[0].Write(t.Context(), &b, make([]byte, 4096), nil); err != nil {
+			t.Fatal(err)
+		}
+		if b.Len() > size || b.Len() < size*9/10 {
+			t.Fatalf("%s has %d bytes", name, b.Len())
+		}
+		writeText(t, name, b.String())
+		for _, args := range [][]string{{"inspect", name}, {"inspect", "--json", "--tensors", name}, {"diff", name, name}, {"diff", "--json", name, name}, {"verify", name}} {
+			cmd := exec.Command(path, args...)
+			cmd.Env = append(os.Environ(), "GOGC=", "GOMEMLIMIT=")
+			if err := cmd.Run(); err != nil {
+				t.Errorf("%q: %v", args, err)
+			}
+			if memory := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10; memory > most {
+				t.Errorf("%q took %d bytes of memory, want at most %d", args, memory, most)
+			}
+		}
+	}
 }

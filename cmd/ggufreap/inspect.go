@@ -29,7 +29,9 @@ Flags:
       --key K            print the value of one metadata key whole, a line for
                          each item of a list
       --json             print a JSON document; with --tensors it lists the
-                         tensors, with --key it is that of one value
+                         tensors, with --key it is that of one value. Shards
+                         count from 0 in it, and from 1 in tables, as in the
+                         names of files
       --type ID=B/E      teach a type: B bytes store E elements (repeatable)
   -h, --help             show this text
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ggufreap/gguf"
+	"ggufreap/manifest"
 )
 
 // An inspection is what the headers of an artifact tell: the document of
@@ -102,7 +103,7 @@ func inspect(m *gguf.Model, keep []int) (*inspection, error) {
 	for _, f := range m.Files {
 		in.Shards = append(in.Shards, shardInfo{text(filepath.Base(f.Name)), f.Size, len(f.Tensors), f.DataOffset, f.Alignment})
 	}
-	for _, p := range m.Problems {
+	for _, p := range slices.Concat(m.Problems, manifest.Warnings(m)) {
 		in.Problems = append(in.Problems, problem{p.Severity.String(), p.Where, p.What})
 	}
 	in.pairs, in.Metadata = md, metadataDocument(md)

@@ -74,8 +74,8 @@ func (con *console) showSizes(in *inspection) {
 }
 
 func shardText(in *inspection) string {
-	if len(in.Missing) > 0 {
-		return fmt.Sprintf("%s of %s shards", grouped(len(in.Shards)), grouped(in.ShardCount))
+	if len(in.Shards) != in.ShardCount {
+		return fmt.Sprintf("%s of %s", grouped(len(in.Shards)), count(in.ShardCount, "shard"))
 	}
 	return fileCount(in.ShardCount)
 }
@@ -236,7 +236,7 @@ func (con *console) showProblems(in *inspection) {
 		if p.Severity == gguf.Error.String() {
 			color = red
 		}
-		con.styledField(color, p.Severity, safe(p.Where)+": "+safe(p.What))
+		con.styledField(color, p.Severity, strings.TrimPrefix(safe(p.Where)+": "+safe(p.What), ": "))
 	}
 	if more := len(list) - screenProblems; more > 0 {
 		con.field("", "and %s more; --json lists them", grouped(more))

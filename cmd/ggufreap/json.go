@@ -139,9 +139,11 @@ func escapeJSON(s string) string {
 		return s
 	}
 	var b strings.Builder
+	marks := 0
 	for _, r := range s {
+		marks = countMarks(marks, r)
 		switch {
-		case r == '\n' || strconv.IsPrint(r):
+		case r == '\n' || !hidden(r) && marks <= maxMarks:
 			b.WriteRune(r)
 		case r > 0xffff:
 			high, low := (r-0x10000)>>10+0xd800, (r-0x10000)&0x3ff+0xdc00

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,19 +22,37 @@ func writeDocument(path string, data []byte, force bool, sources []string) (err 
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
-		return err
+		return writing(path, err)
 	}
 	defer func() {
 		if err != nil {
 			os.Remove(tmp.Name())
+			err = writing(path, err)
 		}
 	}()
 	_, err = tmp.Write(data)
-	err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close())
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", safe(path), err)
+	if err = cmp.Or(err, tmp.Chmod(0o644), tmp.Sync()); err != nil {
+		tmp.Close()
+		return err
+	}
+	if err := tmp.Close(); err != nil {
+		return err
 	}
 	return os.Rename(tmp.Name(), path)
+}
+
+// writing says which file could not be written: not the temporary one that the system's
+// error names.
+func writing(path string, err error) error {
+	var fault *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &fault):
+		err = fault.Err
+	case errors.As(err, &link):
+		err = link.Err
+	}
+	return fmt.Errorf("writing %s: %w", safe(path), err)
 }
 
 // checkOutput refuses an output path that would harm something.

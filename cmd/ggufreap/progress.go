@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -62,7 +64,7 @@ func (con *console) startProgress(task string, total int64) *progress {
 	switch mode {
 	case progressBar:
 		p.bar = progressbar.NewOptions64(total,
-			progressbar.OptionSetWriter(con.err),
+			progressbar.OptionSetWriter(barWriter{p}),
 			progressbar.OptionSetDescription(task),
 			progressbar.OptionShowBytes(true),
 			progressbar.OptionShowCount(),
@@ -76,7 +78,69 @@ func (con *console) startProgress(task string, total int64) *progress {
 	}
 	p.started = p.now()
 	p.spoken = p.started
+	con.shown.Store(p)
 	return p
+}
+
+// clearProgress empties the line that a bar stands on, for something else to be said.
+func (con *console) clearProgress() {
+	if p := con.shown.Load(); p != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.clear()
+	}
+}
+
+// stopProgress does so for good.
+func (con *console) stopProgress() {
+	if p := con.shown.Swap(nil); p != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.clear()
+		p.bar, p.plain = nil, false
+	}
+}
+
+func (p *progress) clear() {
+	if p.bar != nil {
+		p.bar.Clear()
+	}
+}
+
+// A barWriter takes what the bar draws, and draws as much of it as fits one line of a
+// terminal, which may have become narrower. It is called with the progress locked.
+type barWriter struct{ *progress }
+
+func (w barWriter) Write(text []byte) (int, error) {
+	line := strings.Trim(string(text), "\r ")
+	if line == "" {
+		_, err := io.WriteString(w.con.err, "\r\x1b[K")
+		return len(text), err
+	}
+	if columns := terminalWidth(w.con.err); columns > 0 {
+		line = w.fit(line, columns-1)
+	}
+	_, err := fmt.Fprintf(w.con.err, "\r%s\x1b[K", line)
+	return len(text), err
+}
+
+// fit returns the first form of a line that takes at most so many columns.
+func (p *progress) fit(line string, most int) string {
+	done := fmt.Sprintf("%.0f %%", 100*float64(p.done)/float64(max(p.total, 1)))
+	rate, left := p.speed()
+	for _, form := range []string{line, fmt.Sprintf("%s: %s, %s, %s left", p.task, done, rate, left), p.task + ": " + done, done} {
+		if columns(form) <= most {
+			return form
+		}
+	}
+	return ""
+}
+
+// speed says how many bytes pass in a second, and when the rest will have.
+func (p *progress) speed() (rate string, left time.Duration) {
+	speed := float64(p.done) / max(p.now().Sub(p.started).Seconds(), 1e-3)
+	left = time.Duration(float64(max(p.total-p.done, 0)) / max(speed, 1) * float64(time.Second))
+	return siSize(int64(speed)) + "/s", left.Round(time.Second)
 }
 
 // add says that n more bytes have passed.
@@ -89,7 +153,7 @@ func (p *progress) add(n int64) {
 	}
 	if now := p.now(); p.plain && now.Sub(p.spoken) >= plainInterval {
 		p.spoken = now
-		p.line(now.Sub(p.started))
+		p.line()
 	}
 }
 
@@ -109,12 +173,10 @@ func (p *progress) set(done, total int64) {
 }
 
 // line writes one plain line.
-func (p *progress) line(elapsed time.Duration) {
-	rate := float64(p.done) / elapsed.Seconds()
-	left := time.Duration(float64(max(p.total-p.done, 0)) / rate * float64(time.Second))
+func (p *progress) line() {
+	rate, left := p.speed()
 	percent := 100 * float64(p.done) / float64(max(p.total, 1))
-	fmt.Fprintf(p.con.err, "ggufreap: %s: %s of %s, %.0f %%, %s/s, %s left\n", p.task,
-		siSize(p.done), siSize(p.total), percent, siSize(int64(rate)), left.Round(time.Second))
+	fmt.Fprintf(p.con.err, "ggufreap: %s: %s of %s, %.0f %%, %s, %s left\n", p.task, siSize(p.done), siSize(p.total), percent, rate, left)
 }
 
 // finish ends a task whose progress is what it reads, and where progress was shown says
@@ -133,9 +195,8 @@ func (p *progress) finishWriting(read, written int64) {
 }
 
 func (p *progress) end(read, written int64) {
-	if p.bar != nil {
-		p.bar.Clear()
-	}
+	p.clear()
+	p.con.shown.CompareAndSwap(p, nil)
 	if p.bar == nil && !p.plain || p.done == 0 {
 		return
 	}

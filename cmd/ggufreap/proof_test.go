@@ -495,7 +495,7 @@ func TestExpertIDsAreProven(t *testing.T) {
 	}
 	writeText(t, "forged.gguf", b.String())
 	r = ggufreap(t, "verify", "--source-pin", "pin.json", "forged.gguf")
-	if r.code != exitDiffers || !strings.Contains(r.stdout, "tensor blk.1.ffn_gate_tid2eid.weight: still has the source's expert numbers") {
+	if r.code != exitDiffers || !strings.Contains(r.stdout, "tensor \"blk.1.ffn_gate_tid2eid.weight\": still has the source's expert numbers") {
 		t.Errorf("exit %d, %s", r.code, r.stdout)
 	}
 }

@@ -121,7 +121,10 @@ func (con *console) newDerivative(c *cli.Context, s *source) (*derivative, error
 	if err != nil {
 		return nil, err
 	}
-	d := &derivative{source: s, plan: plan, stem: stemFlag(c, derivedStem(s.Name, plan.KeepCount))}
+	d := &derivative{source: s, plan: plan}
+	if d.stem, err = stemFlag(c, derivedStem(s.Name, plan.KeepCount)); err != nil {
+		return nil, err
+	}
 	if d.document, err = plan.Encode(); err != nil {
 		return nil, err
 	}
@@ -137,8 +140,17 @@ func (con *console) newDerivative(c *cli.Context, s *source) (*derivative, error
 	if err != nil {
 		return nil, err
 	}
-	d.layout, err = gguf.NewLayout(contents, split)
-	return d, err
+	d.layout, err = layOut(contents, split)
+	return d, s.named(err)
+}
+
+// layOut lays out what can be written and has digests.
+func layOut(contents gguf.Contents, split gguf.Split) (*gguf.Layout, error) {
+	layout, err := gguf.NewLayout(contents, split)
+	if err != nil {
+		return nil, err
+	}
+	return layout, manifest.CheckNames(layout)
 }
 
 func (con *console) planFor(c *cli.Context, s *source) (*reap.Plan, error) {
@@ -160,11 +172,11 @@ func (con *console) planFor(c *cli.Context, s *source) (*reap.Plan, error) {
 func derive(c *cli.Context, s *source, plan *reap.Plan, provenance reap.Provenance) (gguf.Contents, error) {
 	views, err := reap.Views(c.Context, s.Model, s.experts, plan)
 	if err != nil {
-		return gguf.Contents{}, err
+		return gguf.Contents{}, s.named(err)
 	}
 	md, err := reap.Metadata(s.Model, s.experts, plan, provenance, c.StringSlice("copy-key")...)
 	if err != nil {
-		return gguf.Contents{}, err
+		return gguf.Contents{}, s.named(err)
 	}
 	return gguf.Contents{Version: s.Files[0].Version, Metadata: md, Views: views}, nil
 }

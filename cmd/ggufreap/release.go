@@ -42,20 +42,44 @@ func checkFolder(c *cli.Context) error {
 	switch folder := c.String("output"); {
 	case folder == "" && !c.Bool("dry-run"):
 		return withHint(usagef("no output folder given"), "-o DIR names it; --dry-run shows what would be written")
-	case isModelName(folder):
+	case gguf.IsModelFile(folder):
 		return withHint(usagef("-o names a folder, got %q", folder), "-o DIR --name %s", shellQuote(gguf.Stem(folder)))
 	}
 	return nil
 }
 
-func isModelName(path string) bool { return strings.EqualFold(filepath.Ext(path), ".gguf") }
-
 // stemFlag returns the stem that --name asks for, or another.
-func stemFlag(c *cli.Context, otherwise string) string {
-	if name := c.String("name"); name != "" {
-		return strings.TrimSuffix(name, ".gguf")
+func stemFlag(c *cli.Context, otherwise string) (string, error) {
+	if !c.IsSet("name") {
+		return otherwise, nil
 	}
-	return otherwise
+	stem := strings.TrimSuffix(c.String("name"), ".gguf")
+	return stem, checkStem(stem)
+}
+
+// checkStem refuses names that a shell, a terminal or another program would take for
+// something else.
+func checkStem(stem string) error {
+	why := ""
+	switch {
+	case stem == "":
+		why = "nothing is left without .gguf"
+	case unsafeAt(stem, "") >= 0:
+		why = "it has characters that a terminal hides or acts on"
+	case strings.ContainsAny(stem, `/\`):
+		why = "it is a path; -o DIR names the folder"
+	case stem[0] == '-':
+		why = "it would be taken for a flag"
+	case stem[0] == '.':
+		why = "it would be a hidden file"
+	case strings.TrimSpace(stem) != stem:
+		why = "it begins or ends with a blank"
+	case gguf.Stem(gguf.ShardName(stem, 0, 1)) != stem:
+		why = "it would be taken for a shard"
+	default:
+		return nil
+	}
+	return usagef("--name is %q: %s", stem, why)
 }
 
 // shardNames lists the files that hold the model.

@@ -2,8 +2,6 @@ package main
 
 import (
 	"github.com/urfave/cli/v2"
-
-	"ggufreap/gguf"
 )
 
 const reshardHelp = `Split a model, merge its shards, or cut it anew. No weight changes.
@@ -75,14 +73,18 @@ func reshardAction(con *console, c *cli.Context) error {
 		return err
 	}
 	con.warnOf(m)
-	layout, err := gguf.NewLayout(m.Contents(), split)
+	stem, err := stemFlag(c, m.Name)
+	if err != nil {
+		return err
+	}
+	layout, err := layOut(m.Contents(), split)
 	if err != nil {
 		return err
 	}
 	r := &release{
 		task:   "reshard",
 		folder: c.String("output"),
-		stem:   stemFlag(c, m.Name),
+		stem:   stem,
 		layout: layout,
 		source: m,
 	}

@@ -24,6 +24,8 @@ func (con *console) readScores(c *cli.Context, s *source, criterion string, rule
 	switch {
 	case !known:
 		return nil, nil, usagef("--criterion is %q, want one of %s", criterion, strings.Join(criterionNames(), ", "))
+	case c.IsSet("seed") && criterion != reap.SeededRandom:
+		return nil, nil, usagef("--seed is for --criterion %s, here nothing is random", reap.SeededRandom)
 	case path == "" && info.Evidence == reap.Measured:
 		return nil, nil, withHint(usagef("%s is measured on text", criterion), "--from FILE brings the scores")
 	case path == "" && c.IsSet("draft-layers"):

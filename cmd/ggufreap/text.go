@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
@@ -37,24 +38,43 @@ func safeKeeping(s, keep string) string {
 
 // unsafeAt returns the place of the first rune that must be escaped, -1 if none.
 func unsafeAt(s, keep string) int {
+	marks := 0
 	for i, r := range s {
 		if r == utf8.RuneError {
 			if _, size := utf8.DecodeRuneInString(s[i:]); size == 1 {
 				return i
 			}
 		}
-		if !strconv.IsPrint(r) && !strings.ContainsRune(keep, r) {
+		if marks = countMarks(marks, r); marks > maxMarks || hidden(r) && !strings.ContainsRune(keep, r) {
 			return i
 		}
 	}
 	return -1
 }
 
+// hidden reports whether a terminal acts on a rune, or shows nothing where it stands.
+func hidden(r rune) bool {
+	const brailleBlank = '\u2800'
+	return !strconv.IsPrint(r) || r == brailleBlank || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+// maxMarks is how many combining marks may stand on one letter. More of them, which no
+// script needs, run into the lines above and below.
+const maxMarks = 4
+
+// countMarks counts the combining marks in a row, r included.
+func countMarks(before int, r rune) int {
+	if unicode.In(r, unicode.Mn, unicode.Me) {
+		return before + 1
+	}
+	return 0
+}
+
 func escape(r rune, size int, first byte) string {
 	if r == utf8.RuneError && size == 1 {
 		return fmt.Sprintf(`\x%02x`, first)
 	}
-	quoted := strconv.QuoteRune(r)
+	quoted := strconv.QuoteRuneToASCII(r)
 	return quoted[1 : len(quoted)-1]
 }
 

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -146,5 +148,64 @@ func TestProgressBar(t *testing.T) {
 	p.finish()
 	if got := out.String(); !strings.Contains(got, "pin") || !strings.Contains(got, "50%") || !strings.HasSuffix(got, "/s\n") {
 		t.Errorf("printed %q", got)
+	}
+}
+
+// TestProgressFits draws the bar on terminals of several widths.
+func TestProgressFits(t *testing.T) {
+	p := newConsole(nil, nil, &bytes.Buffer{}).startProgress("prune", 10_000_000_000)
+	clock := p.started.Add(10 * time.Second)
+	p.now = func() time.Time { return clock }
+	p.add(4_000_000_000)
+	bar := "prune  40% |████████            | (4.0/10 GB, 400 MB/s) [10s:15s]"
+	for most, want := range map[int]string{
+		79: bar, 67: bar, 66: bar, 65: bar, 64: "prune: 40 %, 400.00 MB/s, 15s left", 34: "prune: 40 %, 400.00 MB/s, 15s left",
+		33: "prune: 40 %", 11: "prune: 40 %", 10: "40 %", 4: "40 %", 3: "", 0: "",
+	} {
+		if got := p.fit(bar, most); got != want {
+			t.Errorf("%d columns: got %q, want %q", most, got, want)
+		}
+	}
+}
+
+// TestErrorsBeginOnAFreshLine says something while a bar is shown.
+func TestErrorsBeginOnAFreshLine(t *testing.T) {
+	var out bytes.Buffer
+	con := newConsole(nil, nil, &out)
+	con.progress = progressBar
+	p := con.startProgress("pin", 100)
+	p.add(50)
+	con.warnf("odd")
+	con.fail(errors.New("broken"))
+	said := out.Len()
+	p.add(50)
+	const fresh = "\r\x1b[K"
+	for _, line := range []string{"ggufreap: warning: odd\n", "ggufreap: error: broken\n"} {
+		i := strings.Index(out.String(), line)
+		if before := out.String()[:max(i, 0)]; i < 0 || !strings.HasSuffix(before, fresh) && !strings.HasSuffix(before, "\n") {
+			t.Errorf("%q stands on the bar's line: %q", line, out.String())
+		}
+	}
+	if out.Len() > said {
+		t.Errorf("the bar goes on behind the error: %q", out.String()[said:])
+	}
+}
+
+// TestHiddenRunes are escaped in text and in JSON, and what people write is not.
+func TestHiddenRunes(t *testing.T) {
+	for in, want := range map[string]string{
+		"a\u3164b": `a\u3164b`, "a\u115fb": `a\u115fb`, "a\uffa0b": `a\uffa0b`, "a\u2800b": `a\u2800b`, "a\u034fb": `a\u034fb`, "a\ufe0fb": `a\ufe0fb`,
+		"e" + strings.Repeat("\u0301", 4):      "e" + strings.Repeat("\u0301", 4),
+		"e" + strings.Repeat("\u0301", 5):      "e" + strings.Repeat("\u0301", 4) + `\u0301`,
+		"\u0e17\u0e35\u0e48 שָּׁ 模型 é x\u0301": "\u0e17\u0e35\u0e48 שָּׁ 模型 é x\u0301",
+	} {
+		if got := safe(in); got != want {
+			t.Errorf("safe(%q) is %q, want %q", in, got, want)
+		}
+		got := escapeJSON(`"` + in + `"`)
+		var back string
+		if err := json.Unmarshal([]byte(got), &back); err != nil || back != in || got != `"`+want+`"` {
+			t.Errorf("in JSON %q is %s (%v), want %q", in, got, err, want)
+		}
 	}
 }

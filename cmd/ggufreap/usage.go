@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,6 +31,9 @@ func prepare(cmd *cli.Command) {
 		if err := checkTrailingFlags(c, cmd); err != nil {
 			return err
 		}
+		if err := checkEmpty(c, cmd); err != nil {
+			return err
+		}
 		return action(c)
 	}
 }
@@ -39,6 +43,9 @@ func explainUsage(err error, cmd *cli.Command) error {
 	msg := err.Error()
 	if name, ok := strings.CutPrefix(msg, "flag provided but not defined: -"); ok {
 		err = usagef("unknown flag %q", dashed(name))
+		if file := "-" + name; isFile(file) {
+			return withHint(err, "a file of this name is given as %s", shellQuote("./"+file))
+		}
 		if near := closest(name, flagNames(cmd)); near != "" {
 			return withHint(err, "did you mean %s?", dashed(near))
 		}
@@ -48,9 +55,46 @@ func explainUsage(err error, cmd *cli.Command) error {
 		return withHint(usagef("flag %s needs a value", dashed(strings.TrimPrefix(name, "-"))), "see: ggufreap help %s", cmd.Name)
 	}
 	if m := badValue.FindStringSubmatch(msg); m != nil {
-		err = usagef("%s is %s, want a whole number", dashed(m[2]), m[1])
+		err = usagef("%s is %s, want %s", dashed(m[2]), m[1], numberKind(cmd, m[2]))
 	}
 	return withHint(err, "see: ggufreap help %s", cmd.Name)
+}
+
+// numberKind says what a number flag takes.
+func numberKind(cmd *cli.Command, name string) string {
+	for _, f := range cmd.Flags {
+		if _, unsigned := f.(*cli.Uint64Flag); unsigned && slices.Contains(f.Names(), name) {
+			return "a whole number from 0 to 18446744073709551615"
+		}
+	}
+	return "a whole number"
+}
+
+// checkEmpty refuses flags and arguments without a value: nobody types them, but a
+// variable that is not set gives one.
+func checkEmpty(c *cli.Context, cmd *cli.Command) error {
+	for _, f := range cmd.Flags {
+		name := f.Names()[0]
+		empty := false
+		switch f.(type) {
+		case *cli.StringFlag:
+			empty = c.IsSet(name) && c.String(name) == ""
+		case *cli.StringSliceFlag:
+			empty = slices.Contains(c.StringSlice(name), "")
+		}
+		if empty {
+			return withHint(usagef("%s has an empty value", dashed(name)), "leave the flag out, or see that the variable it is given is set")
+		}
+	}
+	if i := slices.Index(c.Args().Slice(), ""); i >= 0 {
+		return withHint(usagef("argument %d is empty", i+1), "see that the variable it is given is set")
+	}
+	return nil
+}
+
+func isFile(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // badValue is what package flag says of a value that a number flag does not take.

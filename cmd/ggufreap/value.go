@@ -159,7 +159,7 @@ func metadataDocument(md *gguf.Metadata) members {
 				continue
 			}
 			if len(again.values) > 0 {
-				repeats[key] = repeated{told: true}
+				repeats[key] = laterValues{told: true}
 			}
 			if err := yield(objectKey(key), pairValue{v, again.values}); err != nil {
 				return fmt.Errorf("key %q: %w", key, err)
@@ -169,18 +169,18 @@ func metadataDocument(md *gguf.Metadata) members {
 	}
 }
 
-// repeated are the later values of a key that stands more than once.
-type repeated struct {
+// laterValues has the later values of a key that stands more than once.
+type laterValues struct {
 	values []pairValue
 	told   bool
 }
 
-func repeatedValues(md *gguf.Metadata) map[string]repeated {
+func repeatedValues(md *gguf.Metadata) map[string]laterValues {
 	seen := make(map[string]struct{}, md.Len())
-	repeats := map[string]repeated{}
+	repeats := map[string]laterValues{}
 	for key, v := range md.All() {
 		if _, again := seen[key]; again {
-			repeats[key] = repeated{values: append(repeats[key].values, pairValue{Value: v})}
+			repeats[key] = laterValues{values: append(repeats[key].values, pairValue{Value: v})}
 		}
 		seen[key] = struct{}{}
 	}

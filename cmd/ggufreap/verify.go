@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strconv"
+
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/manifest"
@@ -19,6 +21,15 @@ tells which tensor and which expert is not what it should be, and plan.json
 must fit the model. Everything found is listed at once, and so is what was not
 checked and what that leaves unproven.
 
+A folder is what lies right in it, and what MANIFEST.sha256 lists below it. With
+a list it may hold several models, all of which are checked; expectations, pin
+and plan are about the largest. Without one it must hold exactly one.
+
+Only noted, unless --strict makes findings of them, are files that are no models
+and that MANIFEST.sha256 does not list, other folders, what inspect calls a
+warning, such as a missing tokenizer or what llama.cpp refuses, and a plan.json
+that is not there though the metadata names a plan.
+
 With --source-pin the release is proven to be made of its source's bytes, with
 the source nowhere near: every tensor is the source's, or consists of the same
 experts of it, in the same order, as all tensors of its block do; nothing is
@@ -34,6 +45,7 @@ Flags:
                          tensor_bytes, structure_digest, metadata_digest,
                          weights_digest
       --fast             read headers only: no sums, no weights digest
+      --strict           what is otherwise only noted is a finding
       --workers N        files read at once (two for each processor)
       --json             print a JSON document
   -q, --quiet            show no progress
@@ -61,6 +73,7 @@ func verifyCommand(con *console) *cli.Command {
 			&cli.StringFlag{Name: "source-pin"},
 			&cli.StringFlag{Name: "plan"},
 			&cli.BoolFlag{Name: "fast"},
+			&cli.BoolFlag{Name: "strict"},
 			&cli.IntFlag{Name: "workers"},
 			&cli.BoolFlag{Name: "json"},
 		),
@@ -87,6 +100,7 @@ func verifyAction(con *console, c *cli.Context) error {
 	p := con.startProgress("verify", 0)
 	report, err := manifest.Verify(c.Context, job.path, manifest.VerifyOptions{
 		Fast:     c.Bool("fast"),
+		Strict:   c.Bool("strict"),
 		Expect:   expect,
 		Inspect:  job.inspect,
 		Source:   job.source,
@@ -167,7 +181,7 @@ func findingPlace(f manifest.Finding) string {
 		place += safe(f.File) + ": "
 	}
 	if f.Tensor != "" {
-		place += "tensor " + safe(f.Tensor) + ": "
+		place += "tensor " + safe(strconv.Quote(f.Tensor)) + ": "
 	}
 	if f.Expert != manifest.NoExpert {
 		place += "expert " + grouped(f.Expert) + ": "

@@ -22,6 +22,7 @@ type verification struct {
 	path     string
 	source   *manifest.Pin // or nil
 	planPath string        // of --plan, or ""
+	strict   bool
 
 	experts *reap.Experts
 	layers  map[int][]int // of the plan, or nil
@@ -29,7 +30,7 @@ type verification struct {
 }
 
 func newVerification(c *cli.Context) (*verification, error) {
-	v := &verification{path: c.Args().First(), planPath: c.String("plan")}
+	v := &verification{path: c.Args().First(), planPath: c.String("plan"), strict: c.Bool("strict")}
 	path := c.String("source-pin")
 	switch {
 	case path == "" && v.planPath != "":
@@ -51,11 +52,27 @@ func (v *verification) inspect(m *gguf.Model, r *manifest.Report) {
 	data, err := readDocument(filepath.Join(v.path, planName))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		v.missPlan(m, r)
 	case err != nil:
 		r.Findings = append(r.Findings, planFinding(err.Error()))
 	default:
 		v.checkPlan(m, r, data)
 	}
+}
+
+// missPlan reports a plan that the metadata names and the folder lacks. A release that was
+// cut anew has none.
+func (v *verification) missPlan(m *gguf.Model, r *manifest.Report) {
+	digest := m.Metadata().Text(reap.KeyPlan)
+	if digest == "" {
+		return
+	}
+	what := fmt.Sprintf("is not there; key %q names the plan %s", reap.KeyPlan, digest)
+	if v.strict {
+		r.Findings = append(r.Findings, planFinding(what))
+		return
+	}
+	r.Gaps = append(r.Gaps, manifest.Gap{What: planName + " " + what, Leaves: "whether the experts are those that it keeps"})
 }
 
 // findExperts holds the tensors of routed experts against the metadata.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ggufreap/gguf"
@@ -136,12 +137,12 @@ func (con *console) printProof(p *manifest.Proof) {
 	}
 	for _, m := range p.Metadata {
 		if m.Allowed {
-			con.field("may differ", "key %s was %s", safe(m.Key), m.Change)
+			con.field("may differ", "key %s was %s", safe(strconv.Quote(m.Key)), m.Change)
 		}
 	}
 	unproven := slices.DeleteFunc(slices.Clone(p.Tensors), func(t manifest.TensorProof) bool { return t.Proven == t.Size })
 	for _, t := range unproven[:min(len(unproven), maxUnproven)] {
-		con.field("unproven", "tensor %s: %s of %s", safe(t.Name), grouped(t.Size-t.Proven), count(t.Size, "byte"))
+		con.field("unproven", "tensor %s: %s of %s", safe(strconv.Quote(t.Name)), grouped(t.Size-t.Proven), count(t.Size, "byte"))
 	}
 	if more := len(unproven) - maxUnproven; more > 0 {
 		con.field("", "and %s more; --json lists them all", count(more, "tensor"))

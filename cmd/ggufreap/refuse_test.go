@@ -1,0 +1,169 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
+)
+
+// refuse runs the program, which must fail and say what is wanted, and returns what it says.
+func refuse(t *testing.T, want string, args ...string) string {
+	t.Helper()
+	r := ggufreap(t, args...)
+	if r.code != exitFailed || !strings.Contains(r.stderr, want) {
+		t.Errorf("%q: exit %d, want %d and %q in\n%s", args, r.code, exitFailed, want, r.stderr)
+	}
+	return r.stderr
+}
+
+func TestNamesOfReleases(t *testing.T) {
+	t.Chdir(t.TempDir())
+	source := write(t, smallMoE(), gguf.Split{})[0]
+	for name, want := range map[string]string{
+		"a\nb": "hides or acts on", "a\x1b[2Jb": "hides or acts on", "a\u202eb": "hides or acts on", "a\xffb": "hides or acts on",
+		"a\u3164b": "hides or acts on", "..": "hidden file", ".a": "hidden file", "-a": "taken for a flag", "../a": "it is a path", `a\b`: "it is a path",
+		" a": "blank", "a ": "blank", ".gguf": "nothing is left", "a-00001-of-00002": "taken for a shard", "a-00002-of-00002.gguf": "taken for a shard",
+		"": "--name has an empty value",
+	} {
+		refuse(t, want, "reshard", "--shards", "1", "--dry-run", "--name="+name, source)
+		refuse(t, want, "prune", "--keep", "4", "--dry-run", "--name="+name, source)
+	}
+	for _, name := range []string{"a", "a.b..c", "模型", "a-00001-of-0002", "a b.gguf"} {
+		out := succeed(t, "reshard", "--shards", "1", "--dry-run", "--name", name, source)
+		if file := strings.TrimSuffix(name, ".gguf") + ".gguf"; !strings.Contains(out, "\n"+file+" ") {
+			t.Errorf("%q: no file %q in\n%s", name, file, out)
+		}
+	}
+}
+
+func TestEmptyValues(t *testing.T) {
+	for want, args := range map[string][]string{
+		"--max-shard-size has an empty value": {"reshard", "--max-shard-size", "", "-o", "out", "m.gguf"},
+		"--type has an empty value":           {"inspect", "--type", "", "m.gguf"},
+		"--license has an empty value":        {"pin", "--license=", "m.gguf"},
+		"--preset has an empty value":         {"plan", "--preset", "", "m.gguf"},
+		"argument 1 is empty":                 {"inspect", ""},
+		"argument 2 is empty":                 {"diff", "m.gguf", ""},
+	} {
+		refuse(t, want, args...)
+	}
+}
+
+func TestSeedWithoutChance(t *testing.T) {
+	t.Chdir(t.TempDir())
+	source := write(t, smallMoE(), gguf.Split{})[0]
+	refuse(t, "--seed is for --criterion seeded-random", "plan", "--keep", "4", "--seed", "7", source)
+	refuse(t, "--seed is for --criterion seeded-random", "plan", "--keep", "4", "--seed", "7", "--from", "x.npz", source)
+	refuse(t, `--seed is "-1", want a whole number from 0 to 18446744073709551615`, "plan", "--keep", "4", "--seed", "-1", source)
+	succeed(t, "plan", "--keep", "4", "--criterion", "seeded-random", "--seed", "7", source)
+}
+
+func TestFilesNamedLikeFlags(t *testing.T) {
+	t.Chdir(t.TempDir())
+	source := write(t, smallMoE(), gguf.Split{})[0]
+	if err := os.Rename(source, "-x.gguf"); err != nil {
+		t.Fatal(err)
+	}
+	refuse(t, "hint: a file of this name is given as ./-x.gguf", "inspect", "-x.gguf")
+	succeed(t, "inspect", "./-x.gguf")
+}
+
+func TestOutputErrorsNameTheOutput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	source := write(t, smallMoE(), gguf.Split{})[0]
+	path := filepath.Join("missing", "plan.json")
+	text := refuse(t, "writing "+path+": no such file or directory", "plan", "--keep", "4", "-o", path, source)
+	if strings.Contains(text, ".plan.json.") {
+		t.Errorf("the temporary file is named: %s", text)
+	}
+}
+
+// TestFlatScoresHint wants the flag named where it is all that is missing.
+func TestFlatScoresHint(t *testing.T) {
+	t.Chdir(t.TempDir())
+	flat := smallMoE()
+	for i := range flat.Tensors {
+		if strings.HasSuffix(flat.Tensors[i].Name, "ffn_gate_inp.weight") {
+			flat.Tensors[i].Fill = gguftest.Fill{}
+			flat.Tensors[i].Data = make([]byte, 4*32*8)
+		}
+	}
+	source := write(t, flat, gguf.Split{})[0]
+	text := refuse(t, "hint: --allow-flat", "plan", "--keep", "4", "--criterion", "router-norm", source)
+	if !strings.Contains(text, "error: small: layer 1") {
+		t.Errorf("the model is not named:\n%s", text)
+	}
+	succeed(t, "plan", "--keep", "4", "--criterion", "router-norm", "--allow-flat", source)
+}
+
+// TestNamesWithoutADigest are refused when the release is laid out: a dry run says so too.
+func TestNamesWithoutADigest(t *testing.T) {
+	t.Chdir(t.TempDir())
+	spec := smallMoE()
+	spec.Tensors[0].Name = "token\tembd.weight"
+	source := write(t, spec, gguf.Split{})[0]
+	want := `tensor name "token\tembd.weight" has the control character "\t", so no digest is defined for it`
+	for _, args := range [][]string{
+		{"reshard", "--shards", "1", "-o", "out", source}, {"reshard", "--shards", "1", "--dry-run", source},
+		{"prune", "--keep", "4", "-o", "out", source}, {"pin", source},
+	} {
+		if text := refuse(t, want, args...); strings.Contains(text, "go on") {
+			t.Errorf("%q: %s", args, text)
+		}
+	}
+	if exists("out") {
+		t.Error("the folder was made")
+	}
+	for _, command := range []string{"inspect", "verify"} {
+		if out := succeed(t, command, source); !strings.Contains(out, "no digest is defined for it") {
+			t.Errorf("%s does not warn:\n%s", command, out)
+		}
+	}
+	if r := ggufreap(t, "verify", "--strict", source); r.code != exitDiffers {
+		t.Errorf("verify --strict: exit %d", r.code)
+	}
+}
+
+// TestVerifyMissesThePlan removes the plan that the metadata names, and lists the rest anew.
+// A release that was cut anew lacks it too, so only --strict calls it wrong.
+func TestVerifyMissesThePlan(t *testing.T) {
+	t.Chdir(t.TempDir())
+	source := write(t, smallMoE(), gguf.Split{})[0]
+	succeed(t, "prune", "--keep", "4", "-o", "out", source)
+	succeed(t, "reshard", "--shards", "1", "-o", "merged", "out")
+	for _, dir := range []string{"merged"} {
+		if out := succeed(t, "verify", dir); !strings.Contains(out, "not checked     plan.json is not there") {
+			t.Errorf("nothing is said of the plan:\n%s", out)
+		}
+		if r := ggufreap(t, "verify", "--strict", dir); r.code != exitDiffers || !strings.Contains(r.stdout, "plan            plan.json: is not there") {
+			t.Errorf("--strict: exit %d\n%s", r.code, r.stdout)
+		}
+	}
+	if r := ggufreap(t, "verify", "--strict", "out"); r.code != exitOK {
+		t.Errorf("a fresh release: exit %d\n%s", r.code, r.stdout)
+	}
+}
+
+func TestJSONCountsShardsFromZero(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, smallMoE(), gguf.Split{Shards: 2})
+	var doc struct{ Tensors []struct{ Shard int } }
+	if err := json.Unmarshal([]byte(succeed(t, "inspect", "--json", "--tensors", ".")), &doc); err != nil {
+		t.Fatal(err)
+	}
+	table := strings.Split(strings.TrimSpace(succeed(t, "inspect", "--tensors", ".")), "\n")[1:]
+	for i, line := range table {
+		if want := fmt.Sprint(doc.Tensors[i].Shard + 1); strings.Fields(line)[0] != want {
+			t.Errorf("line %d: shard %s, want %s", i, strings.Fields(line)[0], want)
+		}
+	}
+	if !strings.Contains(inspectHelp, "count from 0") {
+		t.Error("the help does not say so")
+	}
+}
