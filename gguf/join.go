@@ -146,7 +146,7 @@ func (m *Model) joinShard(f *File, stated int, seen []*File, found *problems) {
 	case int(n) != m.Shards:
 		found.errorf(f.whereKey(KeySplitCount), "is %d, but %d files are there", n, len(m.Files))
 	}
-	v, there = f.Metadata.Get(KeySplitNo)
+	_, there = f.Metadata.Get(KeySplitNo)
 	no, ok := splitNo(f)
 	switch {
 	case !there:

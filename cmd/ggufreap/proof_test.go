@@ -323,6 +323,22 @@ func TestVerifyProvesAgainstForgeries(t *testing.T) {
 	}
 }
 
+// A missing shard is one finding, whatever experts or plan would say of its tensors.
+func TestVerifyOfAnIncompleteModel(t *testing.T) {
+	proofFolder(t)
+	shards, err := filepath.Glob("source/*-00002-of-*.gguf")
+	if err != nil || len(shards) != 1 {
+		t.Fatal(shards, err)
+	}
+	if err := os.Remove(shards[0]); err != nil {
+		t.Fatal(err)
+	}
+	r := ggufreap(t, "verify", "source")
+	if r.code != exitDiffers || !strings.Contains(r.stdout, "\nresult          1 finding\n") || !strings.Contains(r.stdout, "experts and plan were not looked at") {
+		t.Errorf("exit %d: %s%s", r.code, r.stdout, r.stderr)
+	}
+}
+
 // TestVerifyHoldsThePlanAgainstTheRelease changes the folder's plan and gives others.
 func TestVerifyHoldsThePlanAgainstTheRelease(t *testing.T) {
 	proofFolder(t)
