@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ggufreap/gguf"
+	"ggufreap/internal/words"
 )
 
 func typeName(v any) string { return fmt.Sprintf("%T", v) }
@@ -121,7 +122,7 @@ func TestCheckAgainstATree(t *testing.T) {
 	}{
 		"wrong sha256": {sum.String(), strings.Repeat("0", 64), Finding{KindDigest, name, "", NoExpert, "the tree listing says 0000"}},
 		"wrong size": {fmt.Sprintf(`"size":%d`, size), `"size":5`, // in both places
-			Finding{KindDigest, name, "", NoExpert, fmt.Sprintf("has %d bytes, the tree listing says 5", size)}},
+			Finding{KindDigest, name, "", NoExpert, fmt.Sprintf("has %s, the tree listing says 5", words.Count(size, "byte"))}},
 		"git object only": {fmt.Sprintf(`,"lfs":{"oid":"%s","size":%d,"pointerSize":134}`, sum, size), "",
 			Finding{KindList, name, "", NoExpert, "no sha256 of it"}},
 	} {

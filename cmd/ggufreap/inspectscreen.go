@@ -34,11 +34,14 @@ func (con *console) showTitle(in *inspection) {
 		title += ": " + safe(string(in.Title))
 	}
 	con.printf("%s\n", paint(con.color, bold, title))
-	architecture := safe(string(in.Architecture))
-	if architecture == "" {
-		architecture = "no architecture named"
+	con.printf("%s, GGUF version %d, %s endian, alignment %d\n\n", architectureText(string(in.Architecture)), in.Version, in.ByteOrder, in.Alignment)
+}
+
+func architectureText(name string) string {
+	if name == "" {
+		return "no architecture named"
 	}
-	con.printf("%s, GGUF version %d, %s endian, alignment %d\n\n", architecture, in.Version, in.ByteOrder, in.Alignment)
+	return safe(name)
 }
 
 func (con *console) showSizes(in *inspection) {
@@ -74,7 +77,10 @@ func (con *console) showSizes(in *inspection) {
 }
 
 func shardText(in *inspection) string {
-	if len(in.Shards) != in.ShardCount {
+	if len(in.Shards) > in.ShardCount {
+		return fmt.Sprintf("%s of a split into %s", count(len(in.Shards), "file"), grouped(in.ShardCount))
+	}
+	if len(in.Shards) < in.ShardCount {
 		return fmt.Sprintf("%s of %s", grouped(len(in.Shards)), count(in.ShardCount, "shard"))
 	}
 	return fileCount(in.ShardCount)

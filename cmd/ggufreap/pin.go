@@ -223,7 +223,7 @@ func savePin(path string, pin *manifest.Pin, force bool, sources []string) (int6
 
 // describePin prints a summary.
 func (con *console) describePin(pin *manifest.Pin) {
-	con.field("artifact", "%s, %s, %s", safe(pin.Artifact.Name), safe(pin.Artifact.Architecture), fileCount(pin.Artifact.Shards))
+	con.field("artifact", "%s, %s, %s", safe(pin.Artifact.Name), architectureText(pin.Artifact.Architecture), fileCount(pin.Artifact.Shards))
 	con.field("files", "%s", sizeText(pin.Artifact.FileBytes))
 	con.field("tensors", "%s, %s", grouped(len(pin.Tensors)), sizeText(pin.Artifact.TensorBytes))
 	tensors, slabs := 0, 0

@@ -167,3 +167,21 @@ func TestJSONCountsShardsFromZero(t *testing.T) {
 		t.Error("the help does not say so")
 	}
 }
+
+// TestFilesOfAWrongCount inspects three shards of which each says that it is the only one.
+func TestFilesOfAWrongCount(t *testing.T) {
+	t.Chdir(t.TempDir())
+	paths := write(t, smallMoE(), gguf.Split{Shards: 3})
+	key := "split.count" + "\x02\x00\x00\x00"
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeText(t, path, strings.Replace(string(data), key+"\x03", key+"\x01", 1))
+	}
+	r := ggufreap(t, "inspect", paths[0])
+	if !strings.Contains(r.stdout, "files           3 files of a split into 1, ") {
+		t.Errorf("got\n%s", r.stdout)
+	}
+}

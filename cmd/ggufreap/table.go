@@ -61,7 +61,7 @@ func (con *console) field(label, format string, args ...any) {
 func (con *console) styledField(style, label, text string) {
 	width := 0
 	if con.width > 0 {
-		width = max(con.width-labelWidth-1, 40)
+		width = max(con.width-labelWidth-1, 20)
 	}
 	for i, line := range wrap(text, width) {
 		if i > 0 {

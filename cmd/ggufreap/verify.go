@@ -139,7 +139,7 @@ const maxFindings = 50
 // printReport prints what verify saw.
 func (con *console) printReport(r *manifest.Report) {
 	if a := r.Artifact; a != nil {
-		con.field("artifact", "%s, %s, %s", safe(a.Name), safe(a.Architecture), count(a.Shards, "shard"))
+		con.field("artifact", "%s, %s, %s", safe(a.Name), architectureText(a.Architecture), count(a.Shards, "shard"))
 		con.field("files", "%s", sizeText(a.FileBytes))
 		con.field("tensor data", "%s", sizeText(a.TensorBytes))
 	}
