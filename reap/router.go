@@ -71,8 +71,13 @@ func floatDecoder(t *gguf.Tensor) (decode func(dst []float64, src []byte), size 
 // decodeSingle widens little-endian F32, in which nearly all routers are stored: it does
 // not ask for the byte order of each element.
 func decodeSingle(dst []float64, src []byte) {
+	number := func(p []byte) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(p))) }
+	for len(dst) >= 4 && len(src) >= 16 {
+		dst[0], dst[1], dst[2], dst[3] = number(src), number(src[4:]), number(src[8:]), number(src[12:])
+		dst, src = dst[4:], src[16:]
+	}
 	for i := range dst {
-		dst[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:][:4])))
+		dst[i] = number(src[4*i:])
 	}
 }
 

@@ -109,20 +109,15 @@ func scaledNorms(rows [][]float64, gamma []float64) [rowsAtOnce]float64 {
 	if gamma == nil {
 		gamma = slices.Repeat([]float64{1}, len(rows[0]))
 	}
-	var part [rowsAtOnce][]float64
-	for i := range part {
-		part[i] = rows[min(i, len(rows)-1)][:len(gamma)]
-	}
-	var sum [rowsAtOnce]float64
+	row := func(i int) []float64 { return rows[min(i, len(rows)-1)][:len(gamma)] }
+	a, b, c, d := row(0), row(1), row(2), row(3)
+	var sumA, sumB, sumC, sumD float64
 	for j, g := range gamma {
-		a, b, c, d := float64(part[0][j]*g), float64(part[1][j]*g), float64(part[2][j]*g), float64(part[3][j]*g)
-		sum[0] += float64(a * a)
-		sum[1] += float64(b * b)
-		sum[2] += float64(c * c)
-		sum[3] += float64(d * d)
+		x, y, z, w := float64(a[j]*g), float64(b[j]*g), float64(c[j]*g), float64(d[j]*g)
+		sumA += float64(x * x)
+		sumB += float64(y * y)
+		sumC += float64(z * z)
+		sumD += float64(w * w)
 	}
-	for i := range sum {
-		sum[i] = math.Sqrt(sum[i])
-	}
-	return sum
+	return [rowsAtOnce]float64{math.Sqrt(sumA), math.Sqrt(sumB), math.Sqrt(sumC), math.Sqrt(sumD)}
 }
