@@ -11,7 +11,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"ggufreap/manifest/internal/disk"
@@ -30,6 +29,7 @@ type memDisk struct {
 	synced map[string]*memFile // as of the last sync of the folder
 	undone []nameChange        // since then
 	size   int64               // of the disk; 0 is without bound
+	full   error               // of writes beyond it
 
 	count  int    // of operations
 	failAt int    // the operation that fails
@@ -324,7 +324,7 @@ func (h *memHandle) WriteAt(p []byte, off int64) (int, error) {
 		p = p[:len(p)/2]
 	}
 	if d := h.disk; d.size > 0 && d.used()+int64(len(p)) > d.size {
-		return 0, &fs.PathError{Op: "write", Path: h.name, Err: syscall.ENOSPC}
+		return 0, &fs.PathError{Op: "write", Path: h.name, Err: d.full}
 	}
 	h.file.data = append(slices.Clone(h.file.data[:off]), p...)
 	return len(p), err

@@ -248,7 +248,9 @@ func TestChangedSourceDoesNotCount(t *testing.T) {
 	if got, want := slices.Sorted(maps.Keys(d.files())), []string{JournalName, releaseNames[0] + ".part"}; !slices.Equal(got, want) {
 		t.Errorf("kept %q, want %q", got, want)
 	}
-	newTally(t, "changed source").finish(t, d, r, want, "after the change")
+	count := newTally(t, "changed source")
+	count.faults++
+	count.finish(t, d, r, want, "after the change")
 }
 
 func TestResumeWithoutAnInterruptedRun(t *testing.T) {
@@ -377,9 +379,15 @@ func TestFreeSpaceIsCheckedFirst(t *testing.T) {
 // TestDiskFull lets the disk fill up in the middle of the copying, and then makes room
 // for what is left.
 func TestDiskFull(t *testing.T) {
+	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT} {
+		t.Run(full.Error(), func(t *testing.T) { fillDisk(t, full) })
+	}
+}
+
+func fillDisk(t *testing.T, full error) {
 	r := testRelease(t, 3)
 	want, _ := reference(t, r)
-	d := &memDisk{}
+	d := &memDisk{full: full}
 	s, err := newStage(d, memPath, r, StageOptions{Workers: 1, Progress: func(done, _ int64) {
 		if done > r.Layout.Shards[0].Size {
 			d.size = r.Layout.Shards[0].Size + 4000
@@ -390,8 +398,8 @@ func TestDiskFull(t *testing.T) {
 	}
 	_, err = s.WriteShards(context.Background())
 	left := r.Layout.Shards[1].Size + r.Layout.Shards[2].Size
-	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), gguf.ShardName("out", 1, 3)) {
-		t.Errorf("got %v, want %v and the file", err, syscall.ENOSPC)
+	if !errors.Is(err, full) || !strings.Contains(err.Error(), gguf.ShardName("out", 1, 3)) {
+		t.Errorf("got %v, want %v and the file", err, full)
 	}
 	if want := "bytes of shards are still to be written"; !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
@@ -405,7 +413,9 @@ func TestDiskFull(t *testing.T) {
 		t.Errorf("one byte too few: got %v", err)
 	}
 	d.size = 0
-	newTally(t, "disk full").finish(t, d, r, want, "with room again")
+	count := newTally(t, full.Error())
+	count.faults++
+	count.finish(t, d, r, want, "with room again")
 }
 
 // TestAnotherReleaseIsToldApart begins a release where another one is unfinished: without

@@ -224,7 +224,7 @@ func TestSourceChanges(t *testing.T) {
 	}
 }
 
-// TestBadDisk reads a source, and writes a release, on a disk whose blocks are gone.
+// TestBadDisk reads a source on a disk whose blocks are gone.
 func TestBadDisk(t *testing.T) {
 	const session = "bad disks"
 	b := newBench(t, session, gguftest.K3(gguftest.K3Options{}), "--preset", "reap568")
