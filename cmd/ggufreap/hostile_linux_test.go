@@ -260,7 +260,7 @@ func TestTraps(t *testing.T) {
 			if err := cmd.Run(); ctx.Err() != nil {
 				t.Fatalf("did not end: %v\n%s", err, out.String())
 			}
-			memory := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
+			memory := int64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) << 10
 			if most = max(most, memory); memory > maxMemory {
 				t.Errorf("took %d MiB of memory, want at most %d", memory>>20, maxMemory>>20)
 			}
@@ -334,7 +334,7 @@ func TestMemoryOfSmallFiles(t *testing.T) {
 			if err := cmd.Run(); err != nil {
 				t.Errorf("%q: %v", args, err)
 			}
-			if memory := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10; memory > most {
+			if memory := int64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) << 10; memory > most {
 				t.Errorf("%q took %d bytes of memory, want at most %d", args, memory, most)
 			}
 		}
