@@ -59,4 +59,4 @@ func LogNormalTail(x float64) float64 {
 }
 
 // logDensity returns the logarithm of the density of the standard normal distribution.
-func logDensity(x float64) float64 { return -float64(x*x)/2 - logRootTwoPi }
+func logDensity(x float64) float64 { return -float64(float64(x*x)/2) - logRootTwoPi }
