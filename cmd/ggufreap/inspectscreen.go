@@ -77,9 +77,6 @@ func (con *console) showSizes(in *inspection) {
 }
 
 func shardText(in *inspection) string {
-	if len(in.Shards) > in.ShardCount {
-		return fmt.Sprintf("%s of a split into %s", count(len(in.Shards), "file"), grouped(in.ShardCount))
-	}
 	if len(in.Shards) < in.ShardCount {
 		return fmt.Sprintf("%s of %s", grouped(len(in.Shards)), count(in.ShardCount, "shard"))
 	}

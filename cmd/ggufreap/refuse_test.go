@@ -181,7 +181,7 @@ func TestFilesOfAWrongCount(t *testing.T) {
 		writeText(t, path, strings.Replace(string(data), key+"\x03", key+"\x01", 1))
 	}
 	r := ggufreap(t, "inspect", paths[0])
-	if !strings.Contains(r.stdout, "files           3 files of a split into 1, ") {
+	if !strings.Contains(r.stdout, "files           3 shards, ") {
 		t.Errorf("got\n%s", r.stdout)
 	}
 }
