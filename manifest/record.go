@@ -24,6 +24,7 @@ type Recorder struct {
 	tracks []*track // one for each file
 	bySrc  map[io.ReaderAt]*track
 	count  *meter
+	relay  *relay
 	o      BuildOptions
 }
 
@@ -36,12 +37,12 @@ func NewRecorder(ctx context.Context, m *gguf.Model, o BuildOptions) (*Recorder,
 	if err != nil {
 		return nil, err
 	}
-	r := &Recorder{model: m, pin: pin, bySrc: map[io.ReaderAt]*track{}, count: newMeter(m.FileBytes(), o.Progress), o: o}
+	r := &Recorder{model: m, pin: pin, bySrc: map[io.ReaderAt]*track{}, count: newMeter(m.FileBytes(), o.Progress), relay: newRelay(), o: o}
 	rest := pin.Tensors
 	for _, f := range m.Files {
 		var own []Tensor
 		own, rest = rest[:len(f.Tensors)], rest[len(f.Tensors):]
-		t := newTrack(ctx, f, own, r.count)
+		t := newTrack(ctx, f, own, r.count, r.relay)
 		r.tracks = append(r.tracks, t)
 		for _, tensor := range f.Tensors {
 			for _, e := range tensor.View().Extents {
@@ -72,6 +73,9 @@ func (r *Recorder) Views(views []gguf.View) []gguf.View {
 // Finish reads what nobody asked for and returns the pin. It is called once, when all
 // readers have ended.
 func (r *Recorder) Finish(ctx context.Context) (*Pin, error) {
+	if err := r.relay.drain(); err != nil {
+		return nil, err
+	}
 	err := forEach(ctx, len(r.tracks), r.o.Workers, func(ctx context.Context, i int, w *worker) error {
 		var err error
 		r.pin.Files[i].SHA256, err = r.tracks[i].finish(ctx, w.buf)
@@ -95,6 +99,7 @@ type track struct {
 	mu       sync.Mutex
 	cursor   int64 // bytes before it have passed
 	buf      []byte
+	relay    *relay // until all readers have ended
 	whole    *fileHasher
 	count    *meter
 	listener *tensorListener
@@ -102,8 +107,8 @@ type track struct {
 	err      error // the first of hashing; it sticks
 }
 
-func newTrack(ctx context.Context, f *gguf.File, tensors []Tensor, count *meter) *track {
-	t := &track{ctx: ctx, file: f, source: f, whole: newFileHasher(nil), count: count, listener: newTensorListener(nil)}
+func newTrack(ctx context.Context, f *gguf.File, tensors []Tensor, count *meter, relay *relay) *track {
+	t := &track{ctx: ctx, file: f, source: f, relay: relay, whole: newFileHasher(nil), count: count, listener: newTensorListener(nil)}
 	var spans []span
 	for i, tensor := range f.Tensors {
 		spans = append(spans, span{tensor.DataOffset(), tensors[i].Size, func() io.Writer { return t.listener.begin(&tensors[i]) }})
@@ -139,14 +144,22 @@ func (t *track) advance(ctx context.Context, to int64, buf []byte) error {
 	return readRange(ctx, t.source, t.cursor, to, buf, t.pass)
 }
 
-// pass hashes the part of the file that begins at the cursor.
+// pass has the part of the file hashed that begins at the cursor.
 func (t *track) pass(part []byte, offset int64) error {
+	t.cursor = offset + int64(len(part))
+	if t.relay != nil {
+		return t.relay.pass(t, part, offset)
+	}
+	return t.hash(part, offset)
+}
+
+// hash takes the next part of the file.
+func (t *track) hash(part []byte, offset int64) error {
 	if t.err == nil {
 		t.whole.Write(part)
 		t.count.Write(part)
 		t.err = t.spans.write(part, offset)
 	}
-	t.cursor = offset + int64(len(part))
 	return t.err
 }
 
@@ -154,6 +167,7 @@ func (t *track) pass(part []byte, offset int64) error {
 func (t *track) finish(ctx context.Context, buf []byte) (Sum, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.relay = nil
 	err := t.advance(ctx, t.file.Size, buf)
 	if err == nil {
 		err = t.spans.end(t.file.Size)
