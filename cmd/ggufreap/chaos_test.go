@@ -184,11 +184,6 @@ func lostBytes(got, want map[string]string) int {
 	return lost
 }
 
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
-}
-
 func finished(out string) bool {
 	return exists(filepath.Join(out, manifest.SumsName)) && !exists(filepath.Join(out, manifest.JournalName))
 }

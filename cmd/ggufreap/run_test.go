@@ -36,6 +36,11 @@ func ggufreap(t *testing.T, args ...string) result {
 // goldenDir is absolute: tests change the folder they run in.
 var goldenDir, _ = filepath.Abs(filepath.Join("testdata", "golden"))
 
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
 // golden compares got with a file in testdata/golden, or writes it with -update.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
