@@ -10,9 +10,8 @@ import (
 	"ggufreap/manifest/internal/sha256pair"
 )
 
-// pieceSize is how much of a file is hashed with SHA-256 at a time: what arrives at a
-// time, so that a piece waits in the queue while its file is read and written on.
-const pieceSize = bufferSize
+// pieceSize is how much of a file is hashed with SHA-256 at a time.
+const pieceSize = 256 << 10
 
 // A piece of a file waits for its turn to be hashed.
 type piece struct {

@@ -98,8 +98,8 @@ type track struct {
 
 	mu       sync.Mutex
 	cursor   int64 // bytes before it have passed
-	buf      []byte
-	relay    *relay // until all readers have ended
+	relay    *relay
+	ended    bool // all readers have: the rest is hashed as it is read
 	whole    *fileHasher
 	count    *meter
 	listener *tensorListener
@@ -123,10 +123,10 @@ func (t *track) ReadAt(p []byte, off int64) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if off > t.cursor {
-		if t.buf == nil {
-			t.buf = make([]byte, bufferSize)
-		}
-		if err := t.advance(t.ctx, off, t.buf); err != nil {
+		buf := t.relay.spare.Get().(*[bufferSize]byte)
+		err := t.advance(t.ctx, off, buf[:])
+		t.relay.spare.Put(buf)
+		if err != nil {
 			return 0, fmt.Errorf("%s: %w", t.file.Name, err)
 		}
 	}
@@ -147,7 +147,7 @@ func (t *track) advance(ctx context.Context, to int64, buf []byte) error {
 // pass has the part of the file hashed that begins at the cursor.
 func (t *track) pass(part []byte, offset int64) error {
 	t.cursor = offset + int64(len(part))
-	if t.relay != nil {
+	if !t.ended {
 		return t.relay.pass(t, part, offset)
 	}
 	return t.hash(part, offset)
@@ -167,7 +167,7 @@ func (t *track) hash(part []byte, offset int64) error {
 func (t *track) finish(ctx context.Context, buf []byte) (Sum, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.relay = nil
+	t.ended = true
 	err := t.advance(ctx, t.file.Size, buf)
 	if err == nil {
 		err = t.spans.end(t.file.Size)

@@ -10,6 +10,8 @@ type relay struct {
 	next relayed // being filled
 	sent relayed // being hashed
 	busy chan error
+
+	spare sync.Pool // of buffers for what readers leave out
 }
 
 // A relayed is a part of one file.
@@ -20,7 +22,7 @@ type relayed struct {
 }
 
 func newRelay() *relay {
-	r := &relay{busy: make(chan error, 1)}
+	r := &relay{busy: make(chan error, 1), spare: sync.Pool{New: func() any { return new([bufferSize]byte) }}}
 	for _, part := range []*relayed{&r.next, &r.sent} {
 		part.data = make([]byte, 0, bufferSize)
 	}
