@@ -47,7 +47,7 @@ b3sum:
 # Go benchmarks of the hot paths; and the time to read large headers beside that of another
 # reader.
 bench:
-	go run ./bench
+	go run ./cmd/bench
 	go test -run '^$$' -bench . -benchmem ./...
 	cd testdata/peer && go run ./compare
 

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"ggufreap/internal/words"
+	"ggufreap/manifest/words"
 )
 
 // Sums are the entries of a list of SHA-256 sums, as evidence.

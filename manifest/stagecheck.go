@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"ggufreap/gguf"
-	"ggufreap/internal/words"
+	"ggufreap/manifest/words"
 )
 
 // maxFileName is the longest base name that common file systems take.

@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"ggufreap/gguf"
-	"ggufreap/internal/words"
 	"ggufreap/manifest/internal/disk"
+	"ggufreap/manifest/words"
 )
 
 // WriteShards writes all shards, in parallel, and returns the pin of what was written:

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"ggufreap/gguf"
-	"ggufreap/internal/words"
+	"ggufreap/manifest/words"
 )
 
 // VerifyOptions say what to look at and what to expect.

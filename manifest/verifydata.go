@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"ggufreap/internal/words"
+	"ggufreap/manifest/words"
 )
 
 // readData compares the bytes of the main model with the pins, and those of all listed

@@ -14,7 +14,7 @@ func TestImports(t *testing.T) {
 	for pkg, allowed := range map[string][]string{
 		"ggufreap/gguf":     {"ggufreap/gguf"},
 		"ggufreap/reap":     {"ggufreap/gguf", "ggufreap/reap"},
-		"ggufreap/manifest": append(hash, "ggufreap/gguf", "ggufreap/internal/words", "ggufreap/manifest"),
+		"ggufreap/manifest": append(hash, "ggufreap/gguf", "ggufreap/manifest"),
 	} {
 		for _, dep := range dependencies(t, pkg) {
 			if !slices.ContainsFunc(allowed, func(p string) bool { return dep == p || strings.HasPrefix(dep, strings.TrimSuffix(p, "/")+"/") }) {

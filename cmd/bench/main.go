@@ -19,7 +19,7 @@ import (
 const usage = `Time ggufreap beside cp, sync and openssl, and print a table of ratios.
 
 Usage:
-  bench [flags]
+  go run ./cmd/bench [flags]
 
 Run it in the project's folder. It builds the program, makes a model of 5 GB and
 sparse models of 330 and 596 GB in a fresh folder, and removes that at the end.
