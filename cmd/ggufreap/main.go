@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"syscall"
 	"time"
@@ -38,16 +39,28 @@ func main() {
 	os.Exit(run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
-// tuneCollector trades a little time for memory: no command takes more than 64 MiB for a
-// file of less than 1 MiB, whatever is in it. The limit keeps large models within the
-// memory that the program promises. GOGC and GOMEMLIMIT still win.
+// The collector's settings.
+const (
+	firstCollection  = 32 << 20  // bytes of memory before the first one
+	collectorPercent = 75        // GOGC from then on
+	memoryGoal       = 160 << 20 // GOMEMLIMIT from then on
+)
+
+// tuneCollector lets the memory of a small task be: reading the largest headers leaves
+// little garbage, and most commands end before there is a first collection. Behind it
+// memory counts more than time, so that a small file full of oddities takes less than
+// 64 MiB, and large models what the program promises. GOGC and GOMEMLIMIT turn this off.
 func tuneCollector() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(75)
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return
 	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(160 << 20)
-	}
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(firstCollection)
+	first := new([16]byte) // goes at the first collection
+	runtime.AddCleanup(first, func(struct{}) {
+		debug.SetGCPercent(collectorPercent)
+		debug.SetMemoryLimit(memoryGoal)
+	}, struct{}{})
 }
 
 // run is the whole program: args[0] is its name. It returns the exit code.
