@@ -7,23 +7,36 @@ import (
 	"sync"
 )
 
-// bufferSize is what one worker reads and writes at a time: file systems take few large
-// writes with less effort than many small ones, and the hashes still find what was read
-// in the processor's outer cache.
-const bufferSize = 1 << 20
+const (
+	// bufferSize is what one worker reads at a time: small enough for what was read to
+	// stay in the processor's cache while several hashes look at it.
+	bufferSize = 256 << 10
+	// copySize is what it reads and writes at a time: file systems take few large writes
+	// with less effort than many small ones.
+	copySize = 1 << 20
+)
 
 // maxWorkers bounds the memory of any number of workers that a caller asks for: each has
-// a buffer, two pieces and the values of two trees, 1.6 MiB together.
+// a buffer, two pieces and the values of two trees, 2 MiB together.
 const maxWorkers = 64
 
 // A worker has what one goroutine needs for any number of files.
 type worker struct {
 	buf  []byte
+	copy []byte // a larger one, for writing; nil until it is wanted
 	sums *fileHasher
 }
 
 func newWorker(queue *sumQueue) *worker {
 	return &worker{buf: make([]byte, bufferSize), sums: newFileHasher(queue)}
+}
+
+// copyBuffer returns the buffer for writing.
+func (w *worker) copyBuffer() []byte {
+	if w.copy == nil {
+		w.copy = make([]byte, copySize)
+	}
+	return w.copy
 }
 
 // newSum returns the worker's hasher, ready for another file.

@@ -98,7 +98,7 @@ func (s *Stage) writeShard(ctx context.Context, job shardJob) error {
 	listener := newTensorListener(s.options.Check)
 	var err error
 	job.file.SHA256, err = s.writeFile(job.file.Name, job.shard.Size, job.newSum(), func(w io.Writer) error {
-		err := job.shard.Write(ctx, io.MultiWriter(w, job.count), job.buf, func(view int) io.Writer {
+		err := job.shard.Write(ctx, io.MultiWriter(w, job.count), job.copyBuffer(), func(view int) io.Writer {
 			return listener.begin(&job.tensors[view])
 		})
 		if err != nil {
