@@ -35,6 +35,9 @@ func NewFile(name string, r io.ReaderAt, size int64, opts ...Option) (*File, err
 	}
 	f := &File{Name: name, Size: size, Alignment: defaultAlignment, Metadata: NewMetadata(), r: r}
 	s := newScanner(name, r, size)
+	buf := scanBuffers.Get().(*[scanBuffer]byte)
+	defer scanBuffers.Put(buf)
+	s.buf = buf[:0]
 	found := newProblems(printable(name))
 	f.readHeader(s, found)
 	if s.err != nil {

@@ -270,6 +270,18 @@ func TestHolesInTheHeaderEnd(t *testing.T) {
 	wantError(t, err, "more than 1000 tensor names are repeated up to here: this part of the file is damaged")
 }
 
+// What stands behind a hole has no say in the error, however far it was read.
+func TestHolesEndAtTheSamePlace(t *testing.T) {
+	first := little().head(4000, 0).info("w", F32, 0, 1)
+	const tensors = 2 * tensorChunk // those that are listed by the time that 1000 are repeated
+	end := len(first.b) + (tensors-1)*24
+	file := first.add(make([]byte, (tensors+10)*24), bytes.Repeat([]byte{0xff}, 100_000)).b
+	for range 100 {
+		_, err := parse(file)
+		wantError(t, err, fmt.Sprintf("m.gguf: byte %d: more than 1000 tensor names are repeated up to here", end))
+	}
+}
+
 // Of a hundred thousand problems of a kind a few are listed, and the rest is counted.
 func TestProblemsAreCounted(t *testing.T) {
 	b := little().head(500, 0)

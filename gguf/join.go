@@ -182,8 +182,8 @@ func (m *Model) collect(found *problems) {
 	}
 	m.tensors = newNameIndex(int64(count))
 	for _, f := range m.Files {
-		for _, t := range f.Tensors {
-			if first := m.tensors.add(t); first >= 0 && m.tensors.list[first].file != f {
+		for i, t := range f.Tensors {
+			if first := m.tensors.addHashed(t, f.names.hashes[i]); first >= 0 && m.tensors.list[first].file != f {
 				found.errorf(t.where(), "stands in %s too", printable(m.tensors.list[first].file.Name))
 			}
 		}

@@ -111,7 +111,7 @@ func TestMemoryOfSparseFiles(t *testing.T) {
 					v.Raw()
 				}
 			})
-			if total > 4<<20 {
+			if total > 8<<20 {
 				t.Errorf("%d bytes allocated", total)
 			}
 		})

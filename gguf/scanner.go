@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
+	"sync"
 )
 
 // A FormatError says where a file stops being GGUF.
@@ -25,20 +27,20 @@ func (e *FormatError) Error() string {
 // then larger ones.
 const (
 	firstScan  = 16 << 10
-	scanBuffer = 256 << 10
+	scanBuffer = 128 << 10
 )
 
 // A scanner cuts header fields off a file, front to back. The first fault sticks:
 // every later read returns zero values, so callers check err once per step.
 type scanner struct {
-	r     io.ReaderAt
-	file  string
-	size  int64
-	order binary.ByteOrder
-	buf   []byte // bytes of the file from base on
-	base  int64
-	pos   int // next byte in buf
-	err   error
+	r    io.ReaderAt
+	file string
+	size int64
+	big  bool   // byte order
+	buf  []byte // bytes of the file from base on
+	base int64
+	pos  int // next byte in buf
+	err  error
 
 	steps int64    // strings and arrays in arrays so far
 	names []byte   // those of a chunk of tensors, used again for each
@@ -46,8 +48,11 @@ type scanner struct {
 }
 
 func newScanner(file string, r io.ReaderAt, size int64) *scanner {
-	return &scanner{r: r, file: file, size: size, order: binary.LittleEndian}
+	return &scanner{r: r, file: file, size: size}
 }
+
+// scanBuffers are those of scanners that have done their work: models have many shards.
+var scanBuffers = sync.Pool{New: func() any { return new([scanBuffer]byte) }}
 
 // offset is the position of the next byte in the file.
 func (s *scanner) offset() int64 { return s.base + int64(s.pos) }
@@ -57,8 +62,14 @@ func (s *scanner) remaining() int64 { return s.size - s.offset() }
 
 func (s *scanner) fail(offset int64, format string, args ...any) {
 	if s.err == nil {
-		s.err = &FormatError{File: s.file, Offset: offset, Msg: fmt.Sprintf(format, args...)}
+		s.stop(&FormatError{File: s.file, Offset: offset, Msg: fmt.Sprintf(format, args...)})
 	}
+}
+
+// stop makes an error stick. With nothing buffered, every read comes to [scanner.need].
+func (s *scanner) stop(err error) {
+	s.err = err
+	s.base, s.pos, s.buf = s.offset(), 0, s.buf[:0]
 }
 
 // refuse fails for the file as a whole.
@@ -67,6 +78,12 @@ func (s *scanner) refuse(format string, args ...any) { s.fail(-1, format, args..
 // short fails for a file that ends before n more bytes.
 func (s *scanner) short(n int64, what string) {
 	s.fail(s.offset(), "%s: the file is truncated: it ends at byte %d, %d more are needed", what, s.size, n-s.remaining())
+}
+
+// overrule fails for something before what the scanner may have failed for itself.
+func (s *scanner) overrule(offset int64, format string, args ...any) {
+	s.err = nil
+	s.fail(offset, format, args...)
 }
 
 // within says what was being read when the scanner failed, if it did. The words are
@@ -96,7 +113,7 @@ func (s *scanner) need(n int, what string) bool {
 // fill reads on from the current position, at least n bytes or up to the end.
 func (s *scanner) fill(n int) bool {
 	want := int64(scanBuffer)
-	if s.buf == nil {
+	if s.offset() == 0 {
 		want = max(firstScan, int64(n))
 	}
 	s.base, s.pos = s.offset(), 0
@@ -112,7 +129,7 @@ func (s *scanner) fill(n int) bool {
 func (s *scanner) read(p []byte, off int64) bool {
 	err := readFull(s.r, s.file, p, off)
 	if err != nil && s.err == nil {
-		s.err = err
+		s.stop(err)
 	}
 	return err == nil
 }
@@ -120,23 +137,47 @@ func (s *scanner) read(p []byte, off int64) bool {
 // next cuts off n bytes, at most scanBuffer, that are valid until the next call; nil
 // after a fault.
 func (s *scanner) next(n int, what string) []byte {
-	if !s.need(n, what) {
+	if len(s.buf)-s.pos < n && !s.need(n, what) {
 		return nil
 	}
 	s.pos += n
 	return s.buf[s.pos-n : s.pos]
 }
 
+// order is the byte order of the file.
+func (s *scanner) order() binary.ByteOrder {
+	if s.big {
+		return binary.BigEndian
+	}
+	return binary.LittleEndian
+}
+
+func (s *scanner) decode32(b []byte) uint32 {
+	n := binary.LittleEndian.Uint32(b)
+	if s.big {
+		n = bits.ReverseBytes32(n)
+	}
+	return n
+}
+
+func (s *scanner) decode64(b []byte) uint64 {
+	n := binary.LittleEndian.Uint64(b)
+	if s.big {
+		n = bits.ReverseBytes64(n)
+	}
+	return n
+}
+
 func (s *scanner) u32(what string) uint32 {
 	if b := s.next(4, what); b != nil {
-		return s.order.Uint32(b)
+		return s.decode32(b)
 	}
 	return 0
 }
 
 func (s *scanner) u64(what string) uint64 {
 	if b := s.next(8, what); b != nil {
-		return s.order.Uint64(b)
+		return s.decode64(b)
 	}
 	return 0
 }
@@ -194,7 +235,7 @@ func (s *scanner) appendText(dst []byte, limit int64, what string) []byte {
 func (s *scanner) skipTexts(n int64, what string) {
 	for i := range n {
 		if len(s.buf)-s.pos >= 8 {
-			size := s.order.Uint64(s.buf[s.pos:])
+			size := s.decode64(s.buf[s.pos:])
 			if size <= uint64(len(s.buf)-s.pos-8) {
 				s.pos += 8 + int(size)
 				continue

@@ -217,7 +217,7 @@ func (v Value) Each(fn func(i int64, e Value) error) error {
 		return fmt.Errorf("value is %s, not an array", v.typ)
 	}
 	s := newScanner("array", v, v.Size())
-	s.order = v.order
+	s.big = v.order == binary.ByteOrder(binary.BigEndian)
 	s.skip(12, "array head")
 	for i := range v.count {
 		e := s.value(v.elem, 1)
@@ -303,7 +303,7 @@ func (s *scanner) valueType(what string) ValueType {
 // value reads one value of type t. Values that are short are copied, long ones stay
 // in the file.
 func (s *scanner) value(t ValueType, depth int) Value {
-	v := Value{typ: t, order: s.order}
+	v := Value{typ: t, order: s.order()}
 	start := s.offset()
 	switch t {
 	case Text:
