@@ -14,6 +14,7 @@ func (o *opener) only(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	o.parseUnnamed(dir, names)
 	var artifacts []string // one name each
 	seen := map[shardName]bool{}
 	for _, name := range names {

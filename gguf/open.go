@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Open opens an artifact by any of its shards, by its single file, or by a folder that
@@ -24,6 +25,7 @@ func Open(path string, opts ...Option) (*Model, error) {
 // of them must be readable.
 func OpenFiles(paths []string, opts ...Option) (*Model, error) {
 	return openWith(opts, func(o *opener) (*Model, error) {
+		o.parse(paths)
 		var files []*File
 		for _, path := range paths {
 			f, err := o.file(path)
@@ -35,6 +37,10 @@ func OpenFiles(paths []string, opts ...Option) (*Model, error) {
 		return o.join(files)
 	})
 }
+
+// maxParsers is how many headers are read side by side: disks and networks take longer to
+// find a file than to deliver its header. Each has a file open.
+const maxParsers = maxOpenFiles / 4
 
 // An opener gathers the files of one model.
 type opener struct {
@@ -72,30 +78,62 @@ func (o *opener) artifact(path string) (*Model, error) {
 			return nil, err
 		}
 	}
+	name, named := parseShardName(path)
+	var siblings []string
+	if named {
+		siblings = familyPaths(filepath.Dir(path), name)
+	}
+	o.parse(append(siblings, path))
 	f, err := o.file(path)
 	if err != nil {
 		return nil, err
 	}
-	siblings, err := o.siblings(f)
-	if err != nil {
-		return nil, err
+	if count := splitCount(f); !named && count > 1 {
+		if siblings, err = o.renamed(filepath.Dir(path), count); err != nil {
+			return nil, err
+		}
 	}
 	return o.withSiblings(f, siblings)
 }
 
-// file parses a file.
+// file returns a file, parsed now or before.
 func (o *opener) file(path string) (*File, error) {
-	if p, ok := o.parsed[path]; ok {
-		return p.file, p.err
-	}
-	var p parsedFile
-	src, err := o.pool.source(path)
-	if err == nil {
-		p.file, err = NewFile(path, src, src.info.Size(), o.opts...)
-	}
-	p.err = err
-	o.parsed[path] = p
+	o.parse([]string{path})
+	p := o.parsed[path]
 	return p.file, p.err
+}
+
+// parse parses the files that were not parsed before, some of them side by side.
+func (o *opener) parse(paths []string) {
+	var todo []string
+	for _, path := range paths {
+		if _, ok := o.parsed[path]; !ok {
+			todo, o.parsed[path] = append(todo, path), parsedFile{}
+		}
+	}
+	done := make([]parsedFile, len(todo))
+	var group sync.WaitGroup
+	slots := make(chan struct{}, maxParsers)
+	for i, path := range todo {
+		slots <- struct{}{}
+		group.Go(func() {
+			done[i] = o.parseOne(path)
+			<-slots
+		})
+	}
+	group.Wait()
+	for i, path := range todo {
+		o.parsed[path] = done[i]
+	}
+}
+
+func (o *opener) parseOne(path string) parsedFile {
+	src, err := o.pool.source(path)
+	if err != nil {
+		return parsedFile{err: err}
+	}
+	f, err := NewFile(path, src, src.info.Size(), o.opts...)
+	return parsedFile{f, err}
 }
 
 // join makes the model; it is named after its first shard.
@@ -129,19 +167,6 @@ func (o *opener) withSiblings(f *File, siblings []string) (*Model, error) {
 	return o.join(files)
 }
 
-// siblings lists the paths of the set that a file belongs to, as far as they exist.
-func (o *opener) siblings(f *File) ([]string, error) {
-	dir := filepath.Dir(f.Name)
-	name, named := parseShardName(f.Name)
-	switch {
-	case named && max(name.count, splitCount(f)) > 1:
-		return familyPaths(dir, name), nil
-	case splitCount(f) > 1:
-		return o.renamed(dir, splitCount(f))
-	}
-	return nil, nil
-}
-
 // familyPaths lists the shards of a split that are there. Only their presence is
 // asked for: a link counts as the file it points to.
 func familyPaths(dir string, name shardName) []string {
@@ -163,14 +188,23 @@ func (o *opener) renamed(dir string, count int) ([]string, error) {
 		return nil, err
 	}
 	var paths []string
-	for _, name := range names {
-		path := filepath.Join(dir, name)
-		if _, named := parseShardName(name); named {
-			continue
-		}
+	for _, path := range o.parseUnnamed(dir, names) {
 		if f, err := o.file(path); err == nil && splitCount(f) == count {
 			paths = append(paths, path)
 		}
 	}
 	return paths, nil
+}
+
+// parseUnnamed parses the files of a folder whose names do not tell their set, and returns
+// their paths.
+func (o *opener) parseUnnamed(dir string, names []string) []string {
+	var paths []string
+	for _, name := range names {
+		if _, named := parseShardName(name); !named {
+			paths = append(paths, filepath.Join(dir, name))
+		}
+	}
+	o.parse(paths)
+	return paths
 }
