@@ -161,9 +161,10 @@ func checkLineName(kind, name string) error {
 
 // lineFault says what in a name no digest is defined for, or "".
 func lineFault(name string) string {
-	i := strings.IndexFunc(name, func(r rune) bool { return r < ' ' })
-	if i < 0 {
-		return ""
+	for i := range len(name) {
+		if name[i] < ' ' {
+			return fmt.Sprintf("the control character %q, so no digest is defined for it", name[i:i+1])
+		}
 	}
-	return fmt.Sprintf("the control character %q, so no digest is defined for it", name[i:i+1])
+	return ""
 }

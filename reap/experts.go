@@ -138,7 +138,9 @@ type finder struct {
 	md      *gguf.Metadata
 	experts Experts
 	layers  map[int]*Layer
-	present map[int]bool // blocks that have any tensor
+	present map[int]bool // draft blocks that have any tensor
+	block   int          // that of the tensor before
+	prefix  string       // what its name begins with
 	kinds   map[string]namePlace
 	// others are the tensors of each block that no rule places.
 	others map[int][]*gguf.Tensor
@@ -233,14 +235,13 @@ func describeValue(v gguf.Value) string {
 
 // place sorts one tensor into its layer, by name only.
 func (f *finder) place(t *gguf.Tensor) {
-	block, name, ok := splitBlock(t.Name)
+	block, name, ok := f.splitBlock(t.Name)
 	if !ok {
 		if strings.Contains(t.Name, "_exps.") {
 			f.faults.add(tensorPlace(t), "expert tensor outside a block %q", "blk.N.")
 		}
 		return
 	}
-	f.present[block] = true
 	switch place := f.kind(name); place.kind {
 	case kindAdapter:
 		f.faults.add(tensorPlace(t), "an adapter of a routed tensor is not pruned: merge it or remove it first")
@@ -265,6 +266,21 @@ func (f *finder) place(t *gguf.Tensor) {
 		}
 		f.others[block] = append(f.others[block], t)
 	}
+}
+
+// splitBlock is splitBlock with a memory, and notes that the block is there: the tensors
+// of a block mostly follow each other.
+func (f *finder) splitBlock(name string) (block int, rest string, ok bool) {
+	if f.prefix != "" && strings.HasPrefix(name, f.prefix) {
+		return f.block, name[len(f.prefix):], true
+	}
+	if block, rest, ok = splitBlock(name); ok {
+		f.block, f.prefix = block, name[:len(name)-len(rest)]
+		if block >= f.draftFrom {
+			f.present[block] = true
+		}
+	}
+	return block, rest, ok
 }
 
 // kind is kindOf with a memory: the layers of a model share a few names.

@@ -33,11 +33,10 @@ type keepInfo struct {
 	Preset      string `json:"preset,omitempty"` // that keeps so many
 }
 
-// addExperts adds what the model's routed experts are, the faults that keep it from
-// being pruned, and what depends on which layers have experts.
-func (in *inspection) addExperts(m *gguf.Model, keep []int) error {
+// addExperts adds what was found of the model's routed experts, the faults that keep it
+// from being pruned, and what depends on which layers have experts.
+func (in *inspection) addExperts(m *gguf.Model, found *reap.Experts, faults reap.Faults, keep []int) error {
 	complete := len(m.Missing) == 0
-	found, faults := reap.FindExperts(m)
 	if complete { // faults of a partial set are those of its missing tensors
 		in.addFaults(found, faults)
 	}

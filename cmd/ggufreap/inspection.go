@@ -10,6 +10,7 @@ import (
 
 	"ggufreap/gguf"
 	"ggufreap/manifest"
+	"ggufreap/reap"
 )
 
 // An inspection is what the headers of an artifact tell: the document of
@@ -82,6 +83,8 @@ type problem struct {
 func inspect(m *gguf.Model, keep []int) (*inspection, error) {
 	first := m.Files[0]
 	md := m.Metadata()
+	warnings := make(chan []gguf.Problem, 1) // found beside the rest: a model can have very many names
+	go func() { warnings <- manifest.Warnings(m) }()
 	in := &inspection{
 		Schema:       "ggufreap/inspect/v1",
 		Architecture: text(md.Architecture()),
@@ -91,7 +94,6 @@ func inspect(m *gguf.Model, keep []int) (*inspection, error) {
 		ByteOrder:    byteOrder(first),
 		Alignment:    first.Alignment,
 		FileBytes:    m.FileBytes(),
-		TensorBytes:  m.TensorBytes(),
 		TensorCount:  len(m.Tensors()),
 		ShardCount:   m.Shards,
 		Types:        typeMix(m),
@@ -103,9 +105,6 @@ func inspect(m *gguf.Model, keep []int) (*inspection, error) {
 	for _, f := range m.Files {
 		in.Shards = append(in.Shards, shardInfo{text(filepath.Base(f.Name)), f.Size, len(f.Tensors), f.DataOffset, f.Alignment})
 	}
-	for _, p := range slices.Concat(m.Problems, manifest.Warnings(m)) {
-		in.Problems = append(in.Problems, problem{p.Severity.String(), p.Where, p.What})
-	}
 	in.pairs, in.Metadata = md, metadataDocument(md)
 	if n, ok := md.ArchUint("context_length"); ok {
 		in.ContextLength = &n
@@ -113,14 +112,19 @@ func inspect(m *gguf.Model, keep []int) (*inspection, error) {
 	if license := text(md.Text("general.license")); license != "" {
 		in.License = &license
 	}
-	in.countParameters(m)
-	return in, in.addExperts(m, keep)
+	in.sumTypes()
+	found, faults := reap.FindExperts(m)
+	for _, p := range slices.Concat(m.Problems, <-warnings) {
+		in.Problems = append(in.Problems, problem{p.Severity.String(), p.Where, p.What})
+	}
+	return in, in.addExperts(m, found, faults, keep)
 }
 
-// countParameters sums the elements of all tensors.
-func (in *inspection) countParameters(m *gguf.Model) {
-	for _, t := range m.Tensors() {
-		in.ParameterCount = addCount(in.ParameterCount, t.Elements())
+// sumTypes adds up the types.
+func (in *inspection) sumTypes() {
+	for _, t := range in.Types {
+		in.TensorBytes += t.Bytes
+		in.ParameterCount = addCount(in.ParameterCount, t.Parameters)
 	}
 	in.ActiveCount = in.ParameterCount
 	in.BitsPerWeight = bitsPerWeight(in.TensorBytes, in.ParameterCount)
@@ -154,11 +158,13 @@ func byteOrder(f *gguf.File) string {
 // typeMix sums tensors by type, the type with most bytes first.
 func typeMix(m *gguf.Model) []typeInfo {
 	sums := map[gguf.Type]*typeInfo{}
+	var s *typeInfo // that of the tensor before, which mostly has the same type
 	for _, t := range m.Tensors() {
-		s := sums[t.Type]
-		if s == nil {
-			s = &typeInfo{Type: t.Type.String(), ID: uint32(t.Type), Known: true}
-			sums[t.Type] = s
+		if s == nil || s.ID != uint32(t.Type) {
+			if s = sums[t.Type]; s == nil {
+				s = &typeInfo{Type: t.Type.String(), ID: uint32(t.Type), Known: true}
+				sums[t.Type] = s
+			}
 		}
 		s.Tensors++
 		s.Parameters = addCount(s.Parameters, t.Elements())
