@@ -2,11 +2,14 @@ package manifest
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -103,7 +106,9 @@ func TestDecodePinRefuses(t *testing.T) {
 		"no schema first": {`{"artifact":{}}`, "does not begin with"},
 		"plan":            {edit("ggufreap/pin/v1", "ggufreap/plan/v1"), `schema is "ggufreap/plan/v1"`},
 		"version":         {edit("ggufreap/pin/v1", "ggufreap/pin/v2"), `want "ggufreap/pin/v1"`},
-		"unknown field":   {edit(`"files"`, `"seal": 1, "files"`), `unknown field "seal"`},
+		"unknown member":  {edit(`"files"`, `"seal": 1, "files"`), `"seal" where "files" should stand`},
+		"unknown field":   {edit(`"shards"`, `"seal": 1, "shards"`), `unknown field "seal"`},
+		"member missing":  {edit(`"weights_digest"`, `"metadata_digest"`), `"metadata_digest" where "weights_digest" should stand`},
 		"letter case":     {edit(`"files"`, `"Files"`), "not written as this tool"},
 		"key twice":       {edit(`"shards": 3,`, `"shards": 2, "shards": 3,`), "not written as this tool"},
 		"text behind":     {text + "{}", "text behind the end"},
@@ -126,7 +131,7 @@ func TestDecodePinRefuses(t *testing.T) {
 		"other metadata":  {edit(`"type": "str"`, `"type": "u64"`), "metadata digest is"},
 		"key twice in md": {edit(`"key": "test.expert_count"`, `"key": "general.architecture"`), "comes twice"},
 		"keys unsorted":   {edit(`"key": "general.architecture"`, `"key": "zzz"`), "want them sorted"},
-		"no metadata":     {text[:strings.Index(text, `"metadata": [`)] + `"metadata": null}`, "metadata is missing"},
+		"no metadata":     {text[:strings.Index(text, `"metadata": [`)] + `"metadata": null}`, `"<nil>" where "[" should stand`},
 		"digest algorithm": {edit(`"metadata_digest": "blake3:`, `"metadata_digest": "sha256:`),
 			`metadata digest is "sha256:`},
 	}
@@ -152,23 +157,99 @@ func TestEncodePinRefusesWhatJSONWouldChange(t *testing.T) {
 	}
 }
 
+// However small a compressed document is, reading it takes little memory, unless it is one
+// that this tool writes.
 func TestDecodePinBoundsItsMemory(t *testing.T) {
-	var bomb bytes.Buffer
-	z, err := zstd.NewWriter(&bomb)
-	if err != nil {
+	text := string(encodePin(t, "pin.json", smallPin(t)))
+	files := strings.Index(text, `"files": [`) + len(`"files": [`)
+	tests := map[string]struct {
+		head, repeated, want string
+		most                 uint64
+	}{
+		"one long string": {text[:files] + `"`, strings.Repeat("x", 1<<20), "no part of a pin has more than 4194304 bytes", 48 << 20},
+		"spaces":          {text[:files], strings.Repeat(" ", 1<<20), "no part of a pin has more than 4194304 bytes", 48 << 20},
+		"empty objects":   {text[:files], strings.Repeat("{},", 1<<18), "not written as this tool writes pins", 12 << 20},
+		"numbers":         {text[:files], strings.Repeat("0,", 1<<19), "cannot unmarshal number", 12 << 20},
+		"nested lists":    {text[:files], strings.Repeat("[", 1<<20), "exceeded max depth", 48 << 20},
+		"files":           {text[:files], longFile + ",", "better than digests of real data can be", 512 << 20},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var bomb bytes.Buffer
+			z, err := zstd.NewWriter(&bomb)
+			if err != nil {
+				t.Fatal(err)
+			}
+			io.WriteString(z, test.head)
+			for range maxPinBytes >> 20 {
+				io.WriteString(z, test.repeated)
+			}
+			z.Close()
+			if bomb.Len() > 1<<20 {
+				t.Fatalf("the bomb has %d bytes", bomb.Len())
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err = DecodePin(&bomb)
+			runtime.ReadMemStats(&after)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want an error with %q", err, test.want)
+			}
+			if total := after.TotalAlloc - before.TotalAlloc; total > test.most {
+				t.Errorf("%d bytes allocated, want at most %d", total, test.most)
+			}
+		})
+	}
+}
+
+// A document of very many equal digests, which compresses to next to nothing, can be read
+// as it is, up to its own bound.
+func TestDecodePinOfManyEqualDigests(t *testing.T) {
+	pin := smallPin(t)
+	last := pin.Tensors[len(pin.Tensors)-1]
+	last.Size, last.Shape, last.Slabs, last.Type = 0, []uint64{0}, nil, "F32"
+	for i := range 90_000 {
+		last.Name = fmt.Sprintf("empty.%d", i)
+		pin.Tensors = append(pin.Tensors, last)
+	}
+	var err error
+	if pin.WeightsDigest, err = pin.weights(); err != nil {
 		t.Fatal(err)
 	}
-	z.Write([]byte(`{"schema": "ggufreap/pin/v1", "x": "`))
-	spaces := bytes.Repeat([]byte(" "), 1<<20)
-	for range maxPinBytes >> 20 {
-		z.Write(spaces)
-	}
-	z.Close()
-	if bomb.Len() > 1<<20 {
-		t.Fatalf("the bomb has %d bytes", bomb.Len())
-	}
-	if _, err := DecodePin(&bomb); err == nil || !strings.Contains(err.Error(), "larger than") {
+	text := encodePin(t, "pin.json", pin)
+	if got, err := DecodePin(bytes.NewReader(text)); err != nil || len(got.Tensors) != len(pin.Tensors) {
 		t.Errorf("got %v", err)
+	}
+	if _, err := DecodePin(bytes.NewReader(encodePin(t, "pin.zst", pin))); err == nil || !strings.Contains(err.Error(), "decompress it first") {
+		t.Errorf("got %v", err)
+	}
+	head, tail, _ := strings.Cut(string(text), `"files": [`)
+	large := head + `"files": [` + strings.Repeat(longFile+",", 65) + tail
+	if _, err := DecodePin(strings.NewReader(large)); err == nil || !strings.Contains(err.Error(), "larger than 67108864 bytes") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// longFile is a file of a pin document with a name of a MiB.
+var longFile = "\n    {\n      \"name\": \"" + strings.Repeat("x", 1<<20) + "\",\n      \"size\": 0,\n      \"sha256\": \"" + emptySHA256 + "\"\n    }"
+
+// The writer, which works part by part, writes what an encoder of the whole would.
+func TestPinIsWrittenAsAWhole(t *testing.T) {
+	empty := &Pin{Schema: PinSchema, Files: []File{}, WeightsDigest: DigestBytes(nil), MetadataDigest: DigestBytes(nil)}
+	for _, pin := range []*Pin{smallPin(t), modelSizedPin(2, 8), empty} {
+		var got, want bytes.Buffer
+		if err := pin.writeJSON(&got); err != nil {
+			t.Fatal(err)
+		}
+		e := json.NewEncoder(&want)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		if err := e.Encode(pin); err != nil {
+			t.Fatal(err)
+		}
+		if got.String() != want.String() {
+			t.Errorf("got\n%s\nwant\n%s", &got, &want)
+		}
 	}
 }
 

@@ -329,7 +329,8 @@ func TestMemoryOfSmallFiles(t *testing.T) {
 			t.Fatalf("%s has %d bytes", name, b.Len())
 		}
 		writeText(t, name, b.String())
-		for _, args := range [][]string{{"inspect", name}, {"inspect", "--json", "--tensors", name}, {"diff", name, name}, {"diff", "--json", name, name}, {"verify", name}} {
+		for _, args := range [][]string{{"inspect", name}, {"inspect", "--json", "--tensors", name}, {"diff", name, name}, {"diff", "--json", name, name}, {"verify", name},
+			{"pin", "-q", "--json", name}, {"pin", "-q", "-o", name + ".pin", name}, {"pin", "-q", "--check", name + ".pin", name}, {"pin", "-q", "-o", name + ".zst", name}, {"diff", name + ".zst", name}, {"pin", "-q", "--format", "gguf-hash", name}} {
 			cmd := exec.Command(path, args...)
 			cmd.Env = append(os.Environ(), "GOGC=", "GOMEMLIMIT=")
 			peak := measured(t, cmd)

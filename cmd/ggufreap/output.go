@@ -1,44 +1,79 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"ggufreap/manifest"
 )
 
-// writeDocument writes a file so that it is there whole or not at all. An existing
-// file that holds other data is replaced with force only, and never when it is one of
-// the sources.
-func writeDocument(path string, data []byte, force bool, sources []string) (err error) {
-	if there, err := readDocument(path); err == nil && bytes.Equal(there, data) {
-		return nil
-	}
-	if err := checkOutput(path, force, sources); err != nil {
-		return err
-	}
+// writeDocument makes a file of what write writes, so that it is there whole or not at all,
+// and returns its size. An existing file that holds other data is replaced with force
+// only, and never when it is one of the sources.
+func writeDocument(path string, force bool, sources []string, write func(io.Writer) error) (size int64, err error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
-		return writing(path, err)
+		return 0, writing(path, err)
 	}
-	defer func() {
-		if err != nil {
-			os.Remove(tmp.Name())
-			err = writing(path, err)
+	defer os.Remove(tmp.Name()) // unless it has got its own name
+	defer tmp.Close()
+	b := bufio.NewWriterSize(tmp, 64<<10)
+	if err = cmp.Or(write(b), b.Flush()); err != nil {
+		return 0, writing(path, err)
+	}
+	if size, err = tmp.Seek(0, io.SeekCurrent); err != nil {
+		return 0, writing(path, err)
+	}
+	if sameBytes(tmp, path) {
+		return size, nil
+	}
+	if err := checkOutput(path, force, sources); err != nil {
+		return 0, err
+	}
+	if err = cmp.Or(tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return 0, writing(path, err)
+	}
+	return size, nil
+}
+
+// writerOf returns what writes a text that is there whole.
+func writerOf(text []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	}
+}
+
+// sameBytes reports whether a regular file is at path that holds what f does.
+func sameBytes(f *os.File, path string) bool {
+	there, info, err := manifest.OpenRegular(path)
+	if err != nil {
+		return false
+	}
+	defer there.Close()
+	if own, err := f.Stat(); err != nil || own.Size() != info.Size() {
+		return false
+	}
+	a, b := make([]byte, 32<<10), make([]byte, 32<<10)
+	for at := int64(0); at < info.Size(); at += int64(len(a)) {
+		n := min(info.Size()-at, int64(len(a)))
+		_, errOwn := f.ReadAt(a[:n], at)
+		_, err := there.ReadAt(b[:n], at)
+		if errOwn != nil || err != nil || !bytes.Equal(a[:n], b[:n]) {
+			return false
 		}
-	}()
-	_, err = tmp.Write(data)
-	if err = cmp.Or(err, tmp.Chmod(0o644), tmp.Sync()); err != nil {
-		tmp.Close()
-		return err
 	}
-	if err := tmp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
+	return true
 }
 
 // writing says which file could not be written: not the temporary one that the system's

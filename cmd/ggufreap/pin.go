@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"io"
 
 	"github.com/urfave/cli/v2"
 
@@ -184,10 +185,11 @@ func (con *console) writeGGUFHashes(c *cli.Context, m *gguf.Model) error {
 		con.printf("%s", text.Bytes())
 		return nil
 	}
-	if err := writeDocument(output, text.Bytes(), c.Bool("force"), m.Paths()); err != nil {
+	size, err := writeDocument(output, c.Bool("force"), m.Paths(), writerOf(text.Bytes()))
+	if err != nil {
 		return err
 	}
-	con.field("written", "%s, %s", safe(output), sizeText(int64(text.Len())))
+	con.field("written", "%s, %s", safe(output), sizeText(size))
 	return nil
 }
 
@@ -214,11 +216,7 @@ func savePin(path string, pin *manifest.Pin, force bool, sources []string) (int6
 	if path == "" {
 		return 0, nil
 	}
-	var b bytes.Buffer
-	if err := manifest.EncodePin(&b, path, pin); err != nil {
-		return 0, err
-	}
-	return int64(b.Len()), writeDocument(path, b.Bytes(), force, sources)
+	return writeDocument(path, force, sources, func(w io.Writer) error { return manifest.EncodePin(w, path, pin) })
 }
 
 // describePin prints a summary.

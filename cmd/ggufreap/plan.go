@@ -93,7 +93,7 @@ func planAction(con *console, c *cli.Context) error {
 	}
 	output := c.String("output")
 	if output != "" {
-		if err := writeDocument(output, document, c.Bool("force"), s.Paths()); err != nil {
+		if _, err := writeDocument(output, c.Bool("force"), s.Paths(), writerOf(document)); err != nil {
 			return err
 		}
 	}
