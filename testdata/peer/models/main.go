@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,11 +13,13 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: models DIR")
+	flag.Usage = func() { fmt.Fprintln(os.Stderr, "usage: models DIR") }
+	flag.Parse()
+	if flag.NArg() != 1 {
+		flag.Usage()
 		os.Exit(2)
 	}
-	if err := writeAll(os.Args[1]); err != nil {
+	if err := writeAll(flag.Arg(0)); err != nil {
 		fmt.Fprintln(os.Stderr, "models:", err)
 		os.Exit(1)
 	}
