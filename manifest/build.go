@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"ggufreap/gguf"
+	"ggufreap/manifest/internal/pass"
 )
 
 // BuildOptions say what a pin should hold beside what can be measured.
@@ -24,6 +25,18 @@ type BuildOptions struct {
 	Progress Progress
 }
 
+// Progress is told how many bytes of how many are done. Calls come one at a time and
+// never go back, but from several goroutines.
+type Progress func(done, total int64)
+
+// after returns the progress of what follows work on n bytes.
+func (p Progress) after(n int64) Progress {
+	if p == nil {
+		return nil
+	}
+	return func(done, total int64) { p(n+done, n+total) }
+}
+
 // BuildPin reads every file of a sound model once, front to back, and returns its pin.
 // Memory is one buffer a worker, whatever the model's size. The pin does not depend on
 // the number of workers. A file that changes meanwhile is an error.
@@ -39,8 +52,8 @@ func BuildPin(ctx context.Context, m *gguf.Model, o BuildOptions) (*Pin, error) 
 	for i, t := range m.Tensors() {
 		spans[t.Shard()] = append(spans[t.Shard()], &pin.Tensors[i])
 	}
-	count := newMeter(m.FileBytes(), o.Progress)
-	err = forEach(ctx, len(m.Files), o.Workers, func(ctx context.Context, i int, w *worker) error {
+	count := pass.NewMeter(m.FileBytes(), o.Progress)
+	err = pass.ForEach(ctx, len(m.Files), o.Workers, func(ctx context.Context, i int, w *pass.Worker) error {
 		var err error
 		pin.Files[i].SHA256, err = hashShard(ctx, m.Files[i], spans[i], count, w)
 		return err
@@ -90,14 +103,14 @@ func (o *BuildOptions) dataSize(t *gguf.Tensor) int64 {
 
 // hashShard returns the digest of a file and fills in those of its tensors, which are
 // given in the order of the file's table.
-func hashShard(ctx context.Context, f *gguf.File, tensors []*Tensor, count io.Writer, w *worker) (Sum, error) {
+func hashShard(ctx context.Context, f *gguf.File, tensors []*Tensor, count io.Writer, w *pass.Worker) (Sum, error) {
 	listener := newTensorListener(nil)
-	spans := make([]span, len(tensors))
+	spans := make([]pass.Span, len(tensors))
 	for i, t := range f.Tensors {
-		spans[i] = span{t.DataOffset(), tensors[i].Size, func() io.Writer { return listener.begin(tensors[i]) }}
+		spans[i] = pass.Span{Offset: t.DataOffset(), Size: tensors[i].Size, Begin: func() io.Writer { return listener.begin(tensors[i]) }}
 	}
-	whole := w.newSum()
-	err := scan(ctx, f, f.Size, w.buf, io.MultiWriter(whole, count), spans)
+	whole := w.Hasher()
+	err := pass.Scan(ctx, f, f.Size, w.Buf, io.MultiWriter(whole, count), spans)
 	if err == nil {
 		err = listener.end()
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"ggufreap/gguf"
+	"ggufreap/manifest/internal/pass"
 )
 
 // hashTask says what to take of one file: digests by algorithm of each tensor, by its
@@ -56,9 +57,9 @@ func takeHashes(ctx context.Context, m *gguf.Model, tasks []*hashTask, workers i
 			}
 		}
 	}
-	count := newMeter(total, report)
-	return forEach(ctx, len(m.Files), workers, func(ctx context.Context, i int, w *worker) error {
-		if err := tasks[i].run(ctx, m.Files[i], count, w.buf); err != nil {
+	count := pass.NewMeter(total, report)
+	return pass.ForEach(ctx, len(m.Files), workers, func(ctx context.Context, i int, w *pass.Worker) error {
+		if err := tasks[i].run(ctx, m.Files[i], count, w.Buf); err != nil {
 			return fmt.Errorf("%s: %w", m.Files[i].Name, err)
 		}
 		return nil
@@ -68,7 +69,7 @@ func takeHashes(ctx context.Context, m *gguf.Model, tasks []*hashTask, workers i
 // reads reports whether the data of a tensor is needed.
 func (t *hashTask) reads(tensor int) bool { return len(t.whole) > 0 || t.tensors[tensor] != nil }
 
-func (t *hashTask) run(ctx context.Context, f *gguf.File, count *meter, buf []byte) error {
+func (t *hashTask) run(ctx context.Context, f *gguf.File, count *pass.Meter, buf []byte) error {
 	whole := newHashes(t.whole)
 	for i, tensor := range f.Tensors {
 		if !t.reads(i) {
@@ -80,7 +81,7 @@ func (t *hashTask) run(ctx context.Context, f *gguf.File, count *meter, buf []by
 		own := newHashes(t.tensors[i])
 		sinks := io.MultiWriter(slices.Concat(own.writers(), whole.writers(), []io.Writer{count})...)
 		start := tensor.DataOffset()
-		err := readRange(ctx, f, start, start+tensor.Size, buf, func(part []byte, _ int64) error {
+		err := pass.ReadRange(ctx, f, start, start+tensor.Size, buf, func(part []byte, _ int64) error {
 			_, err := sinks.Write(part)
 			return err
 		})

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"strings"
@@ -129,19 +128,6 @@ func BenchmarkTensorHasher(b *testing.B) {
 					h.Write(rest[:n])
 					rest = rest[n:]
 				}
-			}
-		})
-	}
-}
-
-func BenchmarkFileHasher(b *testing.B) {
-	for _, size := range []int{64 << 10, 1 << 20} {
-		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
-			data := make([]byte, size)
-			h := newFileHasher(nil)
-			b.SetBytes(int64(size))
-			for b.Loop() {
-				h.Write(data)
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"ggufreap/manifest/internal/pass"
 	"ggufreap/manifest/words"
 )
 
@@ -144,12 +145,12 @@ func (c *checker) sumFiles(ctx context.Context, todo []int) ([]Sum, error) {
 	for _, i := range todo {
 		total += c.model.Files[i].Size
 	}
-	count := newMeter(total, c.options.Progress)
+	count := pass.NewMeter(total, c.options.Progress)
 	sums := make([]Sum, len(todo))
-	err := forEach(ctx, len(todo), c.options.Workers, func(ctx context.Context, n int, w *worker) error {
+	err := pass.ForEach(ctx, len(todo), c.options.Workers, func(ctx context.Context, n int, w *pass.Worker) error {
 		f := c.model.Files[todo[n]]
-		hasher := w.newSum()
-		if err := scan(ctx, f, f.Size, w.buf, io.MultiWriter(hasher, count), nil); err != nil {
+		hasher := w.Hasher()
+		if err := pass.Scan(ctx, f, f.Size, w.Buf, io.MultiWriter(hasher, count), nil); err != nil {
 			return fmt.Errorf("%s: %w", f.Name, err)
 		}
 		sums[n] = hasher.Sum()

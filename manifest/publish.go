@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"ggufreap/manifest/internal/pass"
 )
 
 // Publish gives every staged file its name, then writes the list of sums, and removes
@@ -63,7 +65,7 @@ func (s *Stage) checkComplete() error {
 
 // writeList writes the list of sums, which makes the folder a release.
 func (s *Stage) writeList(list []FileSum) error {
-	sum, err := s.writeFile(SumsName, 0, newFileHasher(nil), func(w io.Writer) error { return WriteSums(w, list) })
+	sum, err := s.writeFile(SumsName, 0, pass.NewHasher(), func(w io.Writer) error { return WriteSums(w, list) })
 	if err != nil {
 		return err
 	}
@@ -83,7 +85,7 @@ func (s *Stage) syncNames() error {
 // sumKept takes the sums of files that were in the folder before and stay.
 func (s *Stage) sumKept(ctx context.Context) ([]FileSum, error) {
 	sums := make([]FileSum, len(s.kept))
-	err := forEach(ctx, len(s.kept), s.options.Workers, func(ctx context.Context, i int, w *worker) error {
+	err := pass.ForEach(ctx, len(s.kept), s.options.Workers, func(ctx context.Context, i int, w *pass.Worker) error {
 		sum, err := s.sum(ctx, s.kept[i], w)
 		sums[i] = FileSum{s.kept[i], sum}
 		return err
@@ -92,7 +94,7 @@ func (s *Stage) sumKept(ctx context.Context) ([]FileSum, error) {
 }
 
 // sum takes the sum of a file of the folder.
-func (s *Stage) sum(ctx context.Context, name string, w *worker) (Sum, error) {
+func (s *Stage) sum(ctx context.Context, name string, w *pass.Worker) (Sum, error) {
 	f, err := s.folder.Open(name)
 	if err != nil {
 		return Sum{}, fmt.Errorf("output folder %q: %w", s.path, err)
@@ -102,8 +104,8 @@ func (s *Stage) sum(ctx context.Context, name string, w *worker) (Sum, error) {
 	if err != nil {
 		return Sum{}, fmt.Errorf("output folder %q: %w", s.path, err)
 	}
-	hasher := w.newSum()
-	if err := scan(ctx, f, size, w.buf, hasher, nil); err != nil {
+	hasher := w.Hasher()
+	if err := pass.Scan(ctx, f, size, w.Buf, hasher, nil); err != nil {
 		return Sum{}, fmt.Errorf("%q: %w", filepath.Join(s.path, name), err)
 	}
 	return hasher.Sum(), nil

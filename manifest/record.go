@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"ggufreap/gguf"
+	"ggufreap/manifest/internal/pass"
 )
 
 // A Recorder pins a model while a release is written from it, so that each byte of the
@@ -23,7 +24,7 @@ type Recorder struct {
 	pin    *Pin
 	tracks []*track // one for each file
 	bySrc  map[io.ReaderAt]*track
-	count  *meter
+	count  *pass.Meter
 	relay  *relay
 	o      BuildOptions
 }
@@ -37,7 +38,7 @@ func NewRecorder(ctx context.Context, m *gguf.Model, o BuildOptions) (*Recorder,
 	if err != nil {
 		return nil, err
 	}
-	r := &Recorder{model: m, pin: pin, bySrc: map[io.ReaderAt]*track{}, count: newMeter(m.FileBytes(), o.Progress), relay: newRelay(), o: o}
+	r := &Recorder{model: m, pin: pin, bySrc: map[io.ReaderAt]*track{}, count: pass.NewMeter(m.FileBytes(), o.Progress), relay: newRelay(), o: o}
 	rest := pin.Tensors
 	for _, f := range m.Files {
 		var own []Tensor
@@ -76,9 +77,9 @@ func (r *Recorder) Finish(ctx context.Context) (*Pin, error) {
 	if err := r.relay.drain(); err != nil {
 		return nil, err
 	}
-	err := forEach(ctx, len(r.tracks), r.o.Workers, func(ctx context.Context, i int, w *worker) error {
+	err := pass.ForEach(ctx, len(r.tracks), r.o.Workers, func(ctx context.Context, i int, w *pass.Worker) error {
 		var err error
-		r.pin.Files[i].SHA256, err = r.tracks[i].finish(ctx, w.buf)
+		r.pin.Files[i].SHA256, err = r.tracks[i].finish(ctx, w.Buf)
 		return err
 	})
 	if err != nil {
@@ -100,20 +101,20 @@ type track struct {
 	cursor   int64 // bytes before it have passed
 	relay    *relay
 	ended    bool // all readers have: the rest is hashed as it is read
-	whole    *fileHasher
-	count    *meter
+	whole    *pass.Hasher
+	count    *pass.Meter
 	listener *tensorListener
-	spans    *spanCursor
+	spans    *pass.Cursor
 	err      error // the first of hashing; it sticks
 }
 
-func newTrack(ctx context.Context, f *gguf.File, tensors []Tensor, count *meter, relay *relay) *track {
-	t := &track{ctx: ctx, file: f, source: f, relay: relay, whole: newFileHasher(nil), count: count, listener: newTensorListener(nil)}
-	var spans []span
+func newTrack(ctx context.Context, f *gguf.File, tensors []Tensor, count *pass.Meter, relay *relay) *track {
+	t := &track{ctx: ctx, file: f, source: f, relay: relay, whole: pass.NewHasher(), count: count, listener: newTensorListener(nil)}
+	var spans []pass.Span
 	for i, tensor := range f.Tensors {
-		spans = append(spans, span{tensor.DataOffset(), tensors[i].Size, func() io.Writer { return t.listener.begin(&tensors[i]) }})
+		spans = append(spans, pass.Span{Offset: tensor.DataOffset(), Size: tensors[i].Size, Begin: func() io.Writer { return t.listener.begin(&tensors[i]) }})
 	}
-	t.spans = newSpanCursor(spans)
+	t.spans = pass.NewCursor(spans)
 	return t
 }
 
@@ -123,7 +124,7 @@ func (t *track) ReadAt(p []byte, off int64) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if off > t.cursor {
-		buf := t.relay.spare.Get().(*[bufferSize]byte)
+		buf := t.relay.spare.Get().(*[pass.BufferSize]byte)
 		err := t.advance(t.ctx, off, buf[:])
 		t.relay.spare.Put(buf)
 		if err != nil {
@@ -141,7 +142,7 @@ func (t *track) ReadAt(p []byte, off int64) (int, error) {
 
 // advance reads up to offset to.
 func (t *track) advance(ctx context.Context, to int64, buf []byte) error {
-	return readRange(ctx, t.source, t.cursor, to, buf, t.pass)
+	return pass.ReadRange(ctx, t.source, t.cursor, to, buf, t.pass)
 }
 
 // pass has the part of the file hashed that begins at the cursor.
@@ -158,7 +159,7 @@ func (t *track) hash(part []byte, offset int64) error {
 	if t.err == nil {
 		t.whole.Write(part)
 		t.count.Write(part)
-		t.err = t.spans.write(part, offset)
+		t.err = t.spans.Write(part, offset)
 	}
 	return t.err
 }
@@ -170,7 +171,7 @@ func (t *track) finish(ctx context.Context, buf []byte) (Sum, error) {
 	t.ended = true
 	err := t.advance(ctx, t.file.Size, buf)
 	if err == nil {
-		err = t.spans.end(t.file.Size)
+		err = t.spans.End(t.file.Size)
 	}
 	if err == nil {
 		err = t.listener.end()

@@ -1,6 +1,10 @@
 package manifest
 
-import "sync"
+import (
+	"sync"
+
+	"ggufreap/manifest/internal/pass"
+)
 
 // A relay hashes parts of files while those who read them go on: it keeps a copy of what
 // passes until it has a buffer full, which another goroutine then takes. Parts are hashed
@@ -22,9 +26,9 @@ type relayed struct {
 }
 
 func newRelay() *relay {
-	r := &relay{busy: make(chan error, 1), spare: sync.Pool{New: func() any { return new([bufferSize]byte) }}}
+	r := &relay{busy: make(chan error, 1), spare: sync.Pool{New: func() any { return new([pass.BufferSize]byte) }}}
 	for _, part := range []*relayed{&r.next, &r.sent} {
-		part.data = make([]byte, 0, bufferSize)
+		part.data = make([]byte, 0, pass.BufferSize)
 	}
 	r.busy <- nil // nothing is being hashed
 	return r

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+
+	"ggufreap/manifest/internal/pass"
 )
 
 // recheck reads a shard that an earlier run finished, and reports whether it is what
@@ -46,23 +48,23 @@ func (s *Stage) checkShard(ctx context.Context, job shardJob, want Sum, publishe
 	if size != job.shard.Size {
 		return fmt.Errorf("%q has %d bytes, want %d", name, size, job.shard.Size)
 	}
-	hasher, listener := job.newSum(), newTensorListener(s.options.Check)
-	var spans []span
+	hasher, listener := job.Hasher(), newTensorListener(s.options.Check)
+	var spans []pass.Span
 	for i, v := range job.shard.Views {
-		spans = append(spans, span{job.shard.DataOffset + job.shard.Offsets[i], v.Size(), func() io.Writer {
+		spans = append(spans, pass.Span{Offset: job.shard.DataOffset + job.shard.Offsets[i], Size: v.Size(), Begin: func() io.Writer {
 			return listener.begin(&job.tensors[i])
 		}})
 	}
-	err = scan(ctx, f, size, job.buf, io.MultiWriter(hasher, job.count), spans)
+	err = pass.Scan(ctx, f, size, job.Buf, io.MultiWriter(hasher, job.count), spans)
 	if err == nil {
 		err = listener.end()
 	}
-	s.read.Add(hasher.size)
-	if got := hasher.Sum(); err == nil && got != want {
+	s.read.Add(hasher.Size())
+	if got := Sum(hasher.Sum()); err == nil && got != want {
 		err = fmt.Errorf("%q has the sum %s, want %s", name, got, want)
 	}
 	if err != nil {
-		job.count.repeat(hasher.size)
+		job.count.Repeat(hasher.Size())
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"ggufreap/gguf"
 	"ggufreap/manifest/internal/disk"
+	"ggufreap/manifest/internal/pass"
 	"ggufreap/manifest/words"
 )
 
@@ -23,8 +24,8 @@ func (s *Stage) WriteShards(ctx context.Context) (*Pin, error) {
 		return nil, err
 	}
 	staged := make([]stagedFile, len(pin.Files))
-	count := newMeter(layout.Bytes(), s.options.Progress)
-	err = forEach(ctx, len(staged), s.options.Workers, func(ctx context.Context, i int, w *worker) error {
+	count := pass.NewMeter(layout.Bytes(), s.options.Progress)
+	err = pass.ForEach(ctx, len(staged), s.options.Workers, func(ctx context.Context, i int, w *pass.Worker) error {
 		staged[i].Name = pin.Files[i].Name
 		err := s.makeShard(ctx, shardJob{i, &staged[i], layout.Shards[i], tensors[i], count, w})
 		pin.Files[i].SHA256 = staged[i].SHA256
@@ -76,8 +77,8 @@ type shardJob struct {
 	file    *stagedFile
 	shard   *gguf.ShardLayout
 	tensors []Tensor
-	count   *meter
-	*worker
+	count   *pass.Meter
+	*pass.Worker
 }
 
 // makeShard writes a shard unless an earlier run did.
@@ -97,8 +98,8 @@ func (s *Stage) makeShard(ctx context.Context, job shardJob) error {
 func (s *Stage) writeShard(ctx context.Context, job shardJob) error {
 	listener := newTensorListener(s.options.Check)
 	var err error
-	job.file.SHA256, err = s.writeFile(job.file.Name, job.shard.Size, job.newSum(), func(w io.Writer) error {
-		err := job.shard.Write(ctx, io.MultiWriter(w, job.count), job.copyBuffer(), func(view int) io.Writer {
+	job.file.SHA256, err = s.writeFile(job.file.Name, job.shard.Size, job.Hasher(), func(w io.Writer) error {
+		err := job.shard.Write(ctx, io.MultiWriter(w, job.count), job.CopyBuffer(), func(view int) io.Writer {
 			return listener.begin(&job.tensors[view])
 		})
 		if err != nil {
@@ -150,7 +151,7 @@ func (s *Stage) WriteFile(name string, write func(w io.Writer) error) error {
 	if err := s.checkClaimed(name); err != nil {
 		return err
 	}
-	sum, err := s.writeFile(name, 0, newFileHasher(nil), write)
+	sum, err := s.writeFile(name, 0, pass.NewHasher(), write)
 	if err != nil {
 		return err
 	}
@@ -171,7 +172,7 @@ func (s *Stage) checkClaimed(name string) error {
 
 // writeFile makes the temporary file of name, of size bytes where that is known, and
 // returns once its bytes are durable.
-func (s *Stage) writeFile(name string, size int64, hasher *fileHasher, write func(w io.Writer) error) (Sum, error) {
+func (s *Stage) writeFile(name string, size int64, hasher *pass.Hasher, write func(w io.Writer) error) (Sum, error) {
 	f, err := s.folder.Create(name + partSuffix)
 	if err != nil {
 		return Sum{}, s.wrap(name, err)
@@ -183,20 +184,20 @@ func (s *Stage) writeFile(name string, size int64, hasher *fileHasher, write fun
 	if err != nil {
 		return Sum{}, s.wrap(name, err)
 	}
-	s.written.Add(hasher.size)
+	s.written.Add(hasher.Size())
 	return hasher.Sum(), nil
 }
 
 // fill reserves, writes and syncs one file.
-func fill(f disk.OutputFile, size int64, hasher *fileHasher, write func(w io.Writer) error) error {
+func fill(f disk.OutputFile, size int64, hasher *pass.Hasher, write func(w io.Writer) error) error {
 	if err := f.Reserve(size); err != nil {
 		return fmt.Errorf("space for %d bytes: %w", size, err)
 	}
 	if err := write(io.MultiWriter(&drainedFile{f, 0}, hasher)); err != nil {
 		return err
 	}
-	if size > 0 && hasher.size != size {
-		return fmt.Errorf("wrote %d bytes, want %d", hasher.size, size)
+	if size > 0 && hasher.Size() != size {
+		return fmt.Errorf("wrote %d bytes, want %d", hasher.Size(), size)
 	}
 	return f.Sync()
 }

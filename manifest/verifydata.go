@@ -3,10 +3,12 @@ package manifest
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 
+	"ggufreap/manifest/internal/pass"
 	"ggufreap/manifest/words"
 )
 
@@ -81,10 +83,10 @@ func (v *verifier) checkSums(ctx context.Context, known map[string]Sum) error {
 			total += info.Size()
 		}
 	}
-	count := newMeter(total, v.options.Progress.after(v.read))
-	err := forEach(ctx, len(todo), v.options.Workers, func(ctx context.Context, i int, w *worker) error {
+	count := pass.NewMeter(total, v.options.Progress.after(v.read))
+	err := pass.ForEach(ctx, len(todo), v.options.Workers, func(ctx context.Context, i int, w *pass.Worker) error {
 		at := todo[i]
-		sums[at], _, faults[at] = sumFile(ctx, v.path(v.listed[at].Name), w, count)
+		sums[at], faults[at] = sumFile(ctx, v.path(v.listed[at].Name), w, count)
 		return ctx.Err()
 	})
 	if err != nil {
@@ -92,6 +94,20 @@ func (v *verifier) checkSums(ctx context.Context, known map[string]Sum) error {
 	}
 	v.reportSums(sums, faults)
 	return nil
+}
+
+// sumFile returns the SHA-256 of a regular file, links followed.
+func sumFile(ctx context.Context, path string, w *pass.Worker, count io.Writer) (Sum, error) {
+	f, info, err := OpenRegular(path)
+	if err != nil {
+		return Sum{}, err
+	}
+	defer f.Close()
+	hasher := w.Hasher()
+	if err := pass.Scan(ctx, f, info.Size(), w.Buf, io.MultiWriter(hasher, count), nil); err != nil {
+		return Sum{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return hasher.Sum(), nil
 }
 
 func (v *verifier) reportSums(sums []Sum, faults []error) {

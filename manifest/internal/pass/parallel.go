@@ -1,4 +1,6 @@
-package manifest
+// Package pass reads files from front to back, several at once, and takes the SHA-256 of
+// each while others look at the same bytes.
+package pass
 
 import (
 	"context"
@@ -8,9 +10,9 @@ import (
 )
 
 const (
-	// bufferSize is what one worker reads at a time: small enough for what was read to
+	// BufferSize is what one Worker reads at a time: small enough for what was read to
 	// stay in the processor's cache while several hashes look at it.
-	bufferSize = 256 << 10
+	BufferSize = 256 << 10
 	// copySize is what it reads and writes at a time: file systems take few large writes
 	// with less effort than many small ones.
 	copySize = 1 << 20
@@ -20,36 +22,36 @@ const (
 // a buffer, two pieces and the values of two trees, 2 MiB together.
 const maxWorkers = 64
 
-// A worker has what one goroutine needs for any number of files.
-type worker struct {
-	buf  []byte
+// A Worker has what one goroutine needs for any number of files.
+type Worker struct {
+	Buf  []byte // to read into
 	copy []byte // a larger one, for writing; nil until it is wanted
-	sums *fileHasher
+	sums *Hasher
 }
 
-func newWorker(queue *sumQueue) *worker {
-	return &worker{buf: make([]byte, bufferSize), sums: newFileHasher(queue)}
+func newWorker(queue *sumQueue) *Worker {
+	return &Worker{Buf: make([]byte, BufferSize), sums: newHasher(queue)}
 }
 
-// copyBuffer returns the buffer for writing.
-func (w *worker) copyBuffer() []byte {
+// CopyBuffer returns the buffer for writing.
+func (w *Worker) CopyBuffer() []byte {
 	if w.copy == nil {
 		w.copy = make([]byte, copySize)
 	}
 	return w.copy
 }
 
-// newSum returns the worker's hasher, ready for another file.
-func (w *worker) newSum() *fileHasher {
+// Hasher returns the worker's hasher, ready for another file.
+func (w *Worker) Hasher() *Hasher {
 	w.sums.Reset()
 	return w.sums
 }
 
-// forEach calls work for each i below n, on at most workers goroutines (0: two for each
+// ForEach calls work for each i below n, on at most workers goroutines (0: two for each
 // processor, so that one can wait for the disk). Those that find nothing left to do help
 // the others with their sums. The first error cancels the context of the others and is
 // returned when all have ended; of several, the one of the lowest i.
-func forEach(ctx context.Context, n, workers int, work func(ctx context.Context, i int, w *worker) error) error {
+func ForEach(ctx context.Context, n, workers int, work func(ctx context.Context, i int, w *Worker) error) error {
 	processors := runtime.GOMAXPROCS(0)
 	if workers <= 0 {
 		workers = 2 * processors
@@ -67,7 +69,7 @@ func forEach(ctx context.Context, n, workers int, work func(ctx context.Context,
 	for range workers {
 		group.Go(func() {
 			defer queue.leave()
-			var w *worker
+			var w *Worker
 			for i := range next {
 				if w == nil {
 					w = newWorker(queue)
@@ -108,33 +110,23 @@ func firstError(ctx context.Context, errs []error) error {
 	return errors.Join(errs...)
 }
 
-// Progress is told how many bytes of how many are done. Calls come one at a time and
-// never go back, but from several goroutines.
-type Progress func(done, total int64)
-
-// after returns the progress of what follows work on n bytes.
-func (p Progress) after(n int64) Progress {
-	if p == nil {
-		return nil
-	}
-	return func(done, total int64) { p(n+done, n+total) }
-}
-
-// meter adds up what workers have done.
-type meter struct {
+// A Meter adds up what workers have done. Reports come one at a time and never go back,
+// but from several goroutines.
+type Meter struct {
 	mu     sync.Mutex
 	done   int64
 	total  int64
 	again  int64 // bytes to come that were counted before
-	report Progress
+	report func(done, total int64)
 }
 
-func newMeter(total int64, report Progress) *meter {
-	return &meter{total: total, report: report}
+// NewMeter returns a Meter of total bytes; report may be nil.
+func NewMeter(total int64, report func(done, total int64)) *Meter {
+	return &Meter{total: total, report: report}
 }
 
 // Write counts bytes that pass by.
-func (m *meter) Write(p []byte) (int, error) {
+func (m *Meter) Write(p []byte) (int, error) {
 	if m.report != nil {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -146,8 +138,8 @@ func (m *meter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// repeat says that n of the bytes that passed by will do so once more.
-func (m *meter) repeat(n int64) {
+// Repeat says that n of the bytes that passed by will do so once more.
+func (m *Meter) Repeat(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.again += n

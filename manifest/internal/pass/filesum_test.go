@@ -1,9 +1,10 @@
-package manifest
+package pass
 
 import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"testing"
@@ -22,7 +23,7 @@ func streams(rng *rand.Rand, n int) [][]byte {
 }
 
 // writePieces writes p in parts of random sizes, each in a buffer that is then spoilt.
-func writePieces(h *fileHasher, p []byte, rng *rand.Rand) {
+func writePieces(h *Hasher, p []byte, rng *rand.Rand) {
 	buf := make([]byte, 2*pieceSize)
 	for len(p) > 0 {
 		n := copy(buf[:1+rng.IntN(len(buf))], p)
@@ -38,9 +39,9 @@ func TestSumsOfManyFiles(t *testing.T) {
 	for _, workers := range []int{0, 1, 2, 3, 7} {
 		for _, files := range []int{0, 1, 2, 5, 20} {
 			data := streams(rand.New(rand.NewPCG(uint64(files), 1)), files)
-			sums := make([]Sum, files)
-			err := forEach(context.Background(), files, workers, func(_ context.Context, i int, w *worker) error {
-				h := w.newSum()
+			sums := make([][sha256.Size]byte, files)
+			err := ForEach(context.Background(), files, workers, func(_ context.Context, i int, w *Worker) error {
+				h := w.Hasher()
 				writePieces(h, data[i], rand.New(rand.NewPCG(uint64(i), 2)))
 				sums[i] = h.Sum()
 				if h.size != int64(len(data[i])) {
@@ -65,10 +66,10 @@ func TestSumsOfManyFiles(t *testing.T) {
 func TestSumsWhenFilesAreGivenUp(t *testing.T) {
 	data := streams(rand.New(rand.NewPCG(9, 9)), 12)
 	odd := errors.New("odd")
-	sums := make([]Sum, len(data))
+	sums := make([][sha256.Size]byte, len(data))
 	for range 5 {
-		err := forEach(context.Background(), len(data), 4, func(_ context.Context, i int, w *worker) error {
-			h := w.newSum()
+		err := ForEach(context.Background(), len(data), 4, func(_ context.Context, i int, w *Worker) error {
+			h := w.Hasher()
 			h.Write(data[i])
 			if i == 9 {
 				return odd
@@ -101,7 +102,7 @@ func TestIdleWorkersHelp(t *testing.T) {
 		q.leave()
 		close(left)
 	}()
-	h := newFileHasher(q)
+	h := newHasher(q)
 	data := make([]byte, pieceSize)
 	h.Write(data)
 	<-h.sent.done // nobody asked for it
@@ -111,4 +112,17 @@ func TestIdleWorkersHelp(t *testing.T) {
 	}
 	q.leave()
 	<-left
+}
+
+func BenchmarkHasher(b *testing.B) {
+	for _, size := range []int{64 << 10, 1 << 20} {
+		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
+			data := make([]byte, size)
+			h := NewHasher()
+			b.SetBytes(int64(size))
+			for b.Loop() {
+				h.Write(data)
+			}
+		})
+	}
 }

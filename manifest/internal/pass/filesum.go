@@ -1,4 +1,4 @@
-package manifest
+package pass
 
 import (
 	"crypto/sha256"
@@ -114,9 +114,9 @@ func (q *sumQueue) leave() {
 	}
 }
 
-// fileHasher takes the SHA-256 and the length of what passes by. With a queue it hashes a
+// A Hasher takes the SHA-256 and the length of what passes by. That of a Worker hashes a
 // piece while the next one arrives. It may be used again after Reset.
-type fileHasher struct {
+type Hasher struct {
 	hash  hash.Hash
 	size  int64
 	queue *sumQueue // nil to hash at once
@@ -125,8 +125,11 @@ type fileHasher struct {
 	busy  bool      // sent is in the queue
 }
 
-func newFileHasher(queue *sumQueue) *fileHasher {
-	h := &fileHasher{hash: sha256.New(), queue: queue}
+// NewHasher returns a Hasher that hashes at once.
+func NewHasher() *Hasher { return newHasher(nil) }
+
+func newHasher(queue *sumQueue) *Hasher {
+	h := &Hasher{hash: sha256.New(), queue: queue}
 	if queue != nil {
 		h.next, h.sent = newPiece(h.hash), newPiece(h.hash)
 	}
@@ -134,7 +137,7 @@ func newFileHasher(queue *sumQueue) *fileHasher {
 }
 
 // Reset begins a new file.
-func (h *fileHasher) Reset() {
+func (h *Hasher) Reset() {
 	h.settle()
 	h.hash.Reset()
 	h.size = 0
@@ -143,7 +146,8 @@ func (h *fileHasher) Reset() {
 	}
 }
 
-func (h *fileHasher) Write(p []byte) (int, error) {
+// Write takes the next bytes of the file.
+func (h *Hasher) Write(p []byte) (int, error) {
 	h.size += int64(len(p))
 	if h.queue == nil {
 		return h.hash.Write(p)
@@ -160,7 +164,7 @@ func (h *fileHasher) Write(p []byte) (int, error) {
 }
 
 // send puts the piece that was filled into the queue.
-func (h *fileHasher) send() {
+func (h *Hasher) send() {
 	h.settle()
 	h.next, h.sent = h.sent, h.next
 	h.busy = true
@@ -169,19 +173,22 @@ func (h *fileHasher) send() {
 }
 
 // settle waits for the piece in the queue.
-func (h *fileHasher) settle() {
+func (h *Hasher) settle() {
 	if h.busy {
 		h.queue.finish(h.sent)
 		h.busy = false
 	}
 }
 
+// Size returns how many bytes have passed by since Reset.
+func (h *Hasher) Size() int64 { return h.size }
+
 // Sum returns the digest of the whole file. Reset must follow.
-func (h *fileHasher) Sum() Sum {
+func (h *Hasher) Sum() [sha256.Size]byte {
 	h.settle()
 	if h.queue != nil {
 		h.hash.Write(h.next.data)
 		h.next.data = h.next.data[:0]
 	}
-	return Sum(h.hash.Sum(nil))
+	return [sha256.Size]byte(h.hash.Sum(nil))
 }
