@@ -197,23 +197,7 @@ func TestOpaqueTensorsAreMeasuredAsWritten(t *testing.T) {
 	v := viewNamed(c, "blk.1.ffn_up_exps.weight")
 	*v = gguf.View{Name: v.Name, Type: unknown, Shape: []uint64{3, 5, testExperts}}
 	v.Append(gguf.Extent{Source: bytes.NewReader(data), Length: int64(len(data))})
-	layout, err := gguf.NewLayout(c, gguf.Split{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(t.TempDir(), "r")
-	s, err := NewStage(dir, Release{Stem: "out", Layout: layout, Slabs: testSlabs}, StageOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	pin, err := s.WriteShards(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Publish(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	dir, pin := mustDraft(t, "out", c, testSlabs, 1)
 	m := openModel(t, dir)
 	if r := mustCheck(t, m, pin, CheckOptions{}); !r.OK() {
 		t.Errorf("got %+v", r.Findings)

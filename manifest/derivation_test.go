@@ -30,12 +30,12 @@ func deriveMoE(t *testing.T, contents gguf.Contents, edit func(d *Derivation, pi
 	if edit != nil {
 		edit(d, pin)
 	}
-	_, err = newTestStage(t, filepath.Join(t.TempDir(), "r"), Release{Stem: "r", Layout: layout, Slabs: moeSlabs(4)}, StageOptions{Check: d.Check}).WriteShards(t.Context())
+	_, err = draftOf{stem: "r", layout: layout, slabs: moeSlabs(4), check: d.Check}.write(t, t.TempDir())
 	return err
 }
 
-// TestStageStopsAtTheFirstDifference writes from sources that are not the pinned one.
-func TestStageStopsAtTheFirstDifference(t *testing.T) {
+// TestDraftStopsAtTheFirstDifference writes from sources that are not the pinned one.
+func TestDraftStopsAtTheFirstDifference(t *testing.T) {
 	changed := func(tensor string, at int) gguf.Contents {
 		c := moeContents()
 		changedData(viewNamed(c, tensor), at)

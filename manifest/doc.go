@@ -24,10 +24,17 @@
 // 64 lower-case hexadecimal digits. Anywhere else the value carries its
 // algorithm: "blake3:" and the digits.
 //
-// # Further
+// # Where things are
 //
-// IDENTITY.md in this folder describes the pin document, the evidence that an artifact
-// can be held against, releases and the proof of derivation for those who use them.
+// A [Pin] comes from an artifact that is read ([BuildPin]), from one that is read while
+// something is made of it ([Recorder]), or from one that is written ([Draft]). It is held
+// against an artifact by [Check], against another pin by [CompareTensors] and
+// [ComparePairs], and against that of its source by [Prove]; [Verify] looks at a whole
+// folder. How a folder comes to be whole, with its journal and its interruptions, is the
+// subject of package stage, below this one.
+//
+// IDENTITY.md in this folder describes the pin document, the evidence that an artifact can
+// be held against, releases and the proof of derivation for those who use them.
 //
 // # What the package does not know
 //

@@ -142,3 +142,34 @@ func TestMetadataDigestRefusesForgedLines(t *testing.T) {
 		t.Error("a key with TAB and LF was accepted")
 	}
 }
+
+// A name that has no digest is refused before the first byte, by whatever would take a
+// digest of it.
+func TestNamesWithoutADigest(t *testing.T) {
+	for want, edit := range map[string]func(c *gguf.Contents){
+		`tensor name "blk.0\nscale" has the control character "\n", so no digest is defined for it`: func(c *gguf.Contents) { viewNamed(*c, "blk.0.scale").Name = "blk.0\nscale" },
+		`key name "test.\x1f" has the control character "\x1f", so no digest is defined for it`:     func(c *gguf.Contents) { c.Metadata.Set("test.\x1f", gguf.Uint8Value(1)) },
+	} {
+		c := testContents(1)
+		edit(&c)
+		layout, err := gguf.NewLayout(c, gguf.Split{Shards: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := NewDraft("out", layout, nil); err == nil || err.Error() != want {
+			t.Errorf("a draft: got %v, want %s", err, want)
+		}
+		m := newModel(t, c, gguf.Split{})
+		read := int64(0)
+		o := BuildOptions{Progress: func(done, _ int64) { read = done }}
+		if _, err := BuildPin(t.Context(), m, o); err == nil || err.Error() != want || read > 0 {
+			t.Errorf("a pin: got %v after %d bytes, want %s", err, read, want)
+		}
+		if _, err := NewRecorder(t.Context(), m, o); err == nil || err.Error() != want {
+			t.Errorf("a recorder: got %v, want %s", err, want)
+		}
+		if warnings := Warnings(m); len(warnings) != 1 || warnings[0].Severity != gguf.Warning || !strings.HasSuffix(want, strings.TrimPrefix(warnings[0].What, "the name")) {
+			t.Errorf("warnings %+v, want %s", warnings, want)
+		}
+	}
+}

@@ -191,7 +191,7 @@ func FuzzReadTree(f *testing.F) {
 		}
 		seen := map[string]bool{}
 		for _, file := range tree {
-			if seen[file.Path] || file.Size < 0 || checkSumsName(file.Path) != nil {
+			if seen[file.Path] || file.Size < 0 || CheckSumsName(file.Path) != nil {
 				t.Errorf("accepted %+v", file)
 			}
 			seen[file.Path] = true

@@ -50,7 +50,7 @@ func (p *Pin) checkFiles() error {
 		if err := checkText("file name", f.Name); err != nil {
 			return err
 		}
-		if err := checkSumsName(f.Name); err != nil {
+		if err := CheckSumsName(f.Name); err != nil {
 			return fmt.Errorf("pin: %w", err)
 		}
 		if strings.ContainsRune(f.Name, '/') {

@@ -140,7 +140,7 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
-// writeViews writes views as a release of so many shards and returns its pin.
+// writeViews writes views as so many shards and returns their pin.
 func writeViews(t *testing.T, m *gguf.Model, views []gguf.View, shards, workers int) *Pin {
 	t.Helper()
 	layout, err := gguf.NewLayout(gguf.Contents{Version: 3, Metadata: m.Metadata(), Views: views}, gguf.Split{Shards: shards})
@@ -148,8 +148,7 @@ func writeViews(t *testing.T, m *gguf.Model, views []gguf.View, shards, workers 
 		t.Fatal(err)
 	}
 	n := int(views[3].Shape[len(views[3].Shape)-1])
-	s := newTestStage(t, filepath.Join(t.TempDir(), "r"), Release{Stem: "r", Layout: layout, Slabs: moeSlabs(n)}, StageOptions{Workers: workers})
-	pin, err := s.WriteShards(t.Context())
+	pin, err := draftOf{stem: "r", layout: layout, slabs: moeSlabs(n), workers: workers}.write(t, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,10 @@ import (
 // SumsName is the name of a release's list of sums, which sha256sum -c reads.
 const SumsName = "MANIFEST.sha256"
 
+// JournalName is the file that stands in a folder from before a release's first byte
+// until after its last. A folder that holds it is not finished.
+const JournalName = "UNFINISHED.jsonl"
+
 // FileSum is one line of a sums file: a file and the SHA-256 of its bytes. Name is
 // relative to the folder that holds the list, with forward slashes.
 type FileSum struct {
@@ -33,7 +37,7 @@ func WriteSums(w io.Writer, sums []FileSum) error {
 	})
 	out := bufio.NewWriter(w)
 	for i, s := range sorted {
-		if err := checkSumsName(s.Name); err != nil {
+		if err := CheckSumsName(s.Name); err != nil {
 			return err
 		}
 		if i > 0 && s.Name == sorted[i-1].Name {
@@ -53,8 +57,8 @@ var nameEscaper = strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`)
 // maxSumsName bounds a file name: the longest path that common systems open.
 const maxSumsName = 4096
 
-// checkSumsName refuses a name that is not a clean path inside the list's folder.
-func checkSumsName(name string) error {
+// CheckSumsName refuses a name that is not a clean path inside the list's folder.
+func CheckSumsName(name string) error {
 	switch {
 	case name == "":
 		return errors.New("file name is empty")

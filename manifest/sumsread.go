@@ -263,7 +263,7 @@ func cleanSumsName(name string, escaped bool) (string, error) {
 	for strings.HasPrefix(name, "./") {
 		name = name[2:]
 	}
-	return name, checkSumsName(name)
+	return name, CheckSumsName(name)
 }
 
 func unescapeName(name string) (string, error) {

@@ -101,7 +101,7 @@ func (t *treeReader) entry() error {
 	if kind != "file" {
 		return fmt.Errorf("type is %q, want file or directory", kind)
 	}
-	if err := checkSumsName(path); err != nil {
+	if err := CheckSumsName(path); err != nil {
 		return err
 	}
 	if t.seen[path] {

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"bytes"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -18,29 +17,10 @@ import (
 // shards, with a document and a pin of itself.
 func moeRelease(t *testing.T, c gguf.Contents) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "release")
-	layout, err := gguf.NewLayout(c, gguf.Split{Shards: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := newTestStage(t, dir, Release{Stem: "r", Layout: layout, Slabs: moeSlabs(4), Documents: []string{"plan.json", PinName}}, StageOptions{})
-	pin, err := s.WriteShards(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = s.WriteFile("plan.json", func(w io.Writer) error {
-		_, err := io.WriteString(w, "{}\n")
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.WriteFile(PinName, func(w io.Writer) error { return EncodePin(w, PinName, pin) }); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Publish(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	dir, pin := mustDraft(t, "r", c, moeSlabs(4), 3)
+	writeFile(t, dir, "plan.json", []byte("{}\n"))
+	writeFile(t, dir, PinName, encodePin(t, PinName, pin))
+	listSums(t, dir)
 	return dir
 }
 

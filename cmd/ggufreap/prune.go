@@ -8,6 +8,7 @@ import (
 
 	"ggufreap/gguf"
 	"ggufreap/manifest"
+	"ggufreap/manifest/stage"
 	"ggufreap/reap"
 )
 
@@ -209,7 +210,7 @@ func (d *derivative) release(c *cli.Context) *release {
 		source:    d.source.Model,
 		slabs:     slabCount(d.source.experts, d.plan.KeepCount),
 		documents: []document{{planName, d.document}},
-		origin: []manifest.Fact{
+		origin: []stage.Fact{
 			{Name: "plan", Digest: manifest.DigestBytes(d.document)},
 			{Name: "source's structure digest", Digest: d.source.structure},
 		},

@@ -10,6 +10,7 @@ import (
 
 	"ggufreap/gguf"
 	"ggufreap/manifest"
+	"ggufreap/manifest/stage"
 	"ggufreap/reap"
 )
 
@@ -23,7 +24,7 @@ type release struct {
 	source    *gguf.Model
 	slabs     manifest.SlabCount
 	documents []document
-	origin    []manifest.Fact // what it is made from
+	origin    []stage.Fact // what it is made from
 
 	derivation *manifest.Derivation // from a pinned source, or nil
 	sourcePin  *sourcePin           // wanted from the same pass, or nil
@@ -106,16 +107,16 @@ func (r *release) documentNames() []string {
 // pinnable says why the release has no pin, nil when it has one.
 func (r *release) pinnable() error { return manifest.CheckPinnable(r.stem, r.layout) }
 
-// staged is the release as package manifest writes it.
-func (r *release) staged() manifest.Release {
-	return manifest.Release{Stem: r.stem, Layout: r.layout, Slabs: r.slabs, Origin: r.origin, Documents: r.documentNames()}
+// staged is the release as package stage writes it.
+func (r *release) staged() stage.Release {
+	return stage.Release{Stem: r.stem, Layout: r.layout, Slabs: r.slabs, Origin: r.origin, Documents: r.documentNames()}
 }
 
 // writeRelease writes and publishes the folder, and returns the pin of what was
 // written. What a run that fails leaves, the error's hint says.
 func (con *console) writeRelease(c *cli.Context, r *release) (*manifest.Pin, error) {
 	p := con.startProgress(r.task, r.layout.Bytes())
-	options := manifest.StageOptions{
+	options := stage.Options{
 		Sources:   r.source.Paths(),
 		Unchanged: r.source.Unchanged,
 		Resume:    c.Bool("resume"),
@@ -132,31 +133,31 @@ func (con *console) writeRelease(c *cli.Context, r *release) (*manifest.Pin, err
 		}
 		options.Progress, options.Workers = nil, 1 // in the order in which the source is read
 	}
-	stage, err := manifest.NewStage(r.folder, r.staged(), options)
+	folder, err := stage.Open(r.folder, r.staged(), options)
 	if err != nil {
 		return nil, explainRefusal(c, err)
 	}
-	con.announce(c, r, stage)
+	con.announce(c, r, folder)
 	if err := r.pinnable(); err != nil {
 		con.warnf("the release gets no %s: %v", manifest.PinName, err)
 	}
-	pin, err := r.fill(c.Context, stage)
-	closeErr := stage.Close()
+	pin, err := r.fill(c.Context, folder)
+	closeErr := folder.Close()
 	if err != nil {
-		return nil, explainFailure(c, r, stage, err, closeErr)
+		return nil, explainFailure(c, r, folder, err, closeErr)
 	}
-	read, written := stage.Traffic()
+	read, written := folder.Traffic()
 	if r.sourcePin != nil {
 		read = r.source.FileBytes()
 	}
 	p.finishWriting(read, written)
-	con.warnRedone(stage)
+	con.warnRedone(folder)
 	return pin, nil
 }
 
 // fill writes every file of the release and publishes them.
-func (r *release) fill(ctx context.Context, stage *manifest.Stage) (*manifest.Pin, error) {
-	pin, err := stage.WriteShards(ctx)
+func (r *release) fill(ctx context.Context, folder *stage.Folder) (*manifest.Pin, error) {
+	pin, err := folder.WriteShards(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +167,7 @@ func (r *release) fill(ctx context.Context, stage *manifest.Stage) (*manifest.Pi
 		}
 	}
 	for _, d := range r.documents {
-		err := stage.WriteFile(d.name, func(w io.Writer) error {
+		err := folder.WriteFile(d.name, func(w io.Writer) error {
 			_, err := w.Write(d.data)
 			return err
 		})
@@ -175,12 +176,12 @@ func (r *release) fill(ctx context.Context, stage *manifest.Stage) (*manifest.Pi
 		}
 	}
 	if r.pinnable() == nil {
-		err := stage.WriteFile(manifest.PinName, func(w io.Writer) error { return manifest.EncodePin(w, manifest.PinName, pin) })
+		err := folder.WriteFile(manifest.PinName, func(w io.Writer) error { return manifest.EncodePin(w, manifest.PinName, pin) })
 		if err != nil {
 			return nil, err
 		}
 	}
-	return pin, stage.Publish(ctx)
+	return pin, folder.Publish(ctx)
 }
 
 // describeRelease prints the files of a release.

@@ -11,7 +11,7 @@ import (
 
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
-	"ggufreap/manifest"
+	"ggufreap/manifest/stage"
 )
 
 // snapshot reads every file of a folder.
@@ -193,14 +193,14 @@ func TestReshardBesideAnUnfinishedPrune(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stage, err := manifest.NewStage("out", manifest.Release{Stem: "other", Layout: layout}, manifest.StageOptions{Sources: m.Paths()})
+	folder, err := stage.Open("out", stage.Release{Stem: "other", Layout: layout}, stage.Options{Sources: m.Paths()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := stage.WriteShards(t.Context()); err != nil {
+	if _, err := folder.WriteShards(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := stage.Close(); err != nil {
+	if err := folder.Close(); err != nil {
 		t.Fatal(err)
 	}
 	r := ggufreap(t, "reshard", "--shards", "2", "-o", "out", source)

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/manifest"
+	"ggufreap/manifest/stage"
 )
 
 // resumeLine is the command line that goes on with what this one began.
@@ -22,7 +23,7 @@ func resumeLine(c *cli.Context) string {
 }
 
 // announce says what --resume found, and prepares for a run that is ended while it waits.
-func (con *console) announce(c *cli.Context, r *release, stage *manifest.Stage) {
+func (con *console) announce(c *cli.Context, r *release, folder *stage.Folder) {
 	hint := func() string {
 		if _, err := os.Lstat(filepath.Join(r.folder, manifest.JournalName)); err != nil {
 			return "" // nothing is left, or the folder is gone
@@ -33,7 +34,7 @@ func (con *console) announce(c *cli.Context, r *release, stage *manifest.Stage) 
 	if !c.Bool("resume") {
 		return
 	}
-	if shards, _ := stage.Resumed(); shards > 0 {
+	if shards, _ := folder.Resumed(); shards > 0 {
 		con.notef("%s: going on in %s: %s finished, and checked first", r.task, safe(r.folder), partOf(shards, len(r.layout.Shards)))
 	} else {
 		con.notef("%s: nothing to go on with in %s, beginning", r.task, safe(r.folder))
@@ -50,8 +51,8 @@ func partOf(n, all int) string {
 }
 
 // warnRedone names shards that an earlier run finished and that have changed since.
-func (con *console) warnRedone(stage *manifest.Stage) {
-	_, redone := stage.Resumed()
+func (con *console) warnRedone(folder *stage.Folder) {
+	_, redone := folder.Resumed()
 	for _, name := range redone {
 		con.warnf("%s was not what the interrupted run wrote, and was written again", safe(name))
 	}
@@ -59,13 +60,13 @@ func (con *console) warnRedone(stage *manifest.Stage) {
 
 // explainRefusal adds what to do about a folder that cannot be written to.
 func explainRefusal(c *cli.Context, err error) error {
-	var space *manifest.SpaceError
+	var space *stage.SpaceError
 	switch {
-	case errors.Is(err, manifest.ErrUnfinished):
+	case errors.Is(err, stage.ErrUnfinished):
 		return withHint(err, "to go on: %s\nto begin anew, remove the folder", resumeLine(c))
-	case errors.Is(err, manifest.ErrDifferent):
+	case errors.Is(err, stage.ErrDifferent):
 		return withHint(err, "give what the interrupted run was given, or remove the folder to begin anew")
-	case errors.Is(err, manifest.ErrInUse):
+	case errors.Is(err, stage.ErrInUse):
 		return withHint(err, "wait for it to end, or choose another folder with -o DIR")
 	case errors.As(err, &space):
 		return withHint(err, "%s are lacking: make room, or choose a folder on another disk with -o DIR", siSize(space.Need-space.Free))
@@ -74,15 +75,15 @@ func explainRefusal(c *cli.Context, err error) error {
 }
 
 // explainFailure adds what a run left in its folder.
-func explainFailure(c *cli.Context, r *release, stage *manifest.Stage, err, closeErr error) error {
+func explainFailure(c *cli.Context, r *release, folder *stage.Folder, err, closeErr error) error {
 	if closeErr != nil {
 		err = errors.Join(err, fmt.Errorf("cleaning up: %w", closeErr))
 	}
-	finished, lost := stage.Finished(), stage.Lost()
+	finished, lost := folder.Finished(), folder.Lost()
 	stay := partOf(finished, len(r.layout.Shards)) + " finished"
 	var other *manifest.DerivationError
 	switch {
-	case errors.Is(lost, manifest.ErrMoved):
+	case errors.Is(lost, stage.ErrMoved):
 		return withHint(err, "%s, in a folder that is no longer %s", stay, safe(r.folder))
 	case finished == 0:
 		return withHint(err, "no shard was finished, so nothing was left in %s", safe(r.folder))

@@ -1,4 +1,4 @@
-package manifest
+package stage
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"ggufreap/gguf"
+	"ggufreap/manifest"
 )
 
 // unfinished leaves a release on a disk whose first n shards are finished.
@@ -24,7 +25,7 @@ func unfinished(t *testing.T, d *memDisk, r Release, n int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	s, err := newStage(d, memPath, r, StageOptions{Workers: 1, Progress: func(done, _ int64) {
+	f, err := open(d, memPath, r, Options{Workers: 1, Progress: func(done, _ int64) {
 		var want int64
 		for _, shard := range r.Layout.Shards[:n] {
 			want += shard.Size
@@ -36,41 +37,41 @@ func unfinished(t *testing.T, d *memDisk, r Release, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.WriteShards(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := f.WriteShards(ctx); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v, want %v", err, context.Canceled)
 	}
-	if err := s.Close(); err != nil {
+	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if s.Finished() != n {
-		t.Fatalf("%d shards are finished, want %d", s.Finished(), n)
+	if f.Finished() != n {
+		t.Fatalf("%d shards are finished, want %d", f.Finished(), n)
 	}
 }
 
 func TestResumeGoesOn(t *testing.T) {
 	r := testRelease(t, 3)
 	want, _ := reference(t, r)
-	whole := newTestStage(t, filepath.Join(t.TempDir(), "r"), r, StageOptions{})
-	wantPin, err := fillStage(whole)
+	whole := mustOpen(t, filepath.Join(t.TempDir(), "r"), r, Options{})
+	wantPin, err := writeAll(whole)
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := &memDisk{}
 	unfinished(t, d, r, 2)
-	if got, want := slices.Sorted(maps.Keys(d.files())), []string{JournalName, releaseNames[0] + ".part", releaseNames[1] + ".part"}; !slices.Equal(got, want) {
+	if got, want := slices.Sorted(maps.Keys(d.files())), []string{manifest.JournalName, releaseNames[0] + ".part", releaseNames[1] + ".part"}; !slices.Equal(got, want) {
 		t.Errorf("kept %q, want %q", got, want)
 	}
 	var last int64
-	s, err := newStage(d, memPath, r, StageOptions{Resume: true, Progress: func(done, _ int64) { last = done }})
+	f, err := open(d, memPath, r, Options{Resume: true, Progress: func(done, _ int64) { last = done }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
-	pin, err := fillStage(s)
+	defer f.Close()
+	pin, err := writeAll(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if shards, redone := s.Resumed(); shards != 2 || len(redone) > 0 {
+	if shards, redone := f.Resumed(); shards != 2 || len(redone) > 0 {
 		t.Errorf("resumed %d shards and redid %q, want 2 and none", shards, redone)
 	}
 	if !maps.Equal(d.files(), want) {
@@ -89,7 +90,7 @@ func TestResumeGoesOn(t *testing.T) {
 			wantWritten += int64(len(data))
 		}
 	}
-	if read, written := s.Traffic(); read != wantRead || written != wantWritten {
+	if read, written := f.Traffic(); read != wantRead || written != wantWritten {
 		t.Errorf("read %d and wrote %d bytes, want %d and %d", read, written, wantRead, wantWritten)
 	}
 }
@@ -114,7 +115,7 @@ func TestResumeRedoesDamage(t *testing.T) {
 			unfinished(t, d, r, 2)
 			damage(d)
 			var last int64
-			s, err := newStage(d, memPath, r, StageOptions{Resume: true, Progress: func(done, _ int64) {
+			f, err := open(d, memPath, r, Options{Resume: true, Progress: func(done, _ int64) {
 				if done < last || done > r.Layout.Bytes() {
 					t.Errorf("progress went from %d to %d of %d", last, done, r.Layout.Bytes())
 				}
@@ -123,11 +124,11 @@ func TestResumeRedoesDamage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer s.Close()
-			if _, err := fillStage(s); err != nil {
+			defer f.Close()
+			if _, err := writeAll(f); err != nil {
 				t.Fatal(err)
 			}
-			if _, redone := s.Resumed(); !slices.Contains(redone, releaseNames[0]) {
+			if _, redone := f.Resumed(); !slices.Contains(redone, releaseNames[0]) {
 				t.Errorf("redid %q, want %q among them", redone, releaseNames[0])
 			}
 			if !maps.Equal(d.files(), want) {
@@ -139,21 +140,13 @@ func TestResumeRedoesDamage(t *testing.T) {
 
 func TestResumeRefusesAnotherRelease(t *testing.T) {
 	contents := func(change func(c *gguf.Contents)) func(t *testing.T, r *Release) {
-		return func(t *testing.T, r *Release) {
-			c := testContents(1)
-			change(&c)
-			layout, err := gguf.NewLayout(c, gguf.Split{Shards: 3})
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.Layout = layout
-		}
+		return func(t *testing.T, r *Release) { r.Layout = testLayout(t, testModel(1), 3, change) }
 	}
 	for what, test := range map[string]struct {
 		change func(t *testing.T, r *Release)
 		want   string
 	}{
-		"plan":      {func(_ *testing.T, r *Release) { r.Origin[0].Digest = DigestBytes(nil) }, "the plan is blake3:"},
+		"plan":      {func(_ *testing.T, r *Release) { r.Origin[0].Digest = manifest.DigestBytes(nil) }, "the plan is blake3:"},
 		"no plan":   {func(_ *testing.T, r *Release) { r.Origin = nil }, "0 digests say"},
 		"stem":      {func(_ *testing.T, r *Release) { r.Stem = "other" }, `shard 1 is "other-00001-of-00003.gguf", it was "out-00001`},
 		"documents": {func(_ *testing.T, r *Release) { r.Documents = append(r.Documents, "README.md") }, "it has 2 documents, it had 1"},
@@ -164,7 +157,7 @@ func TestResumeRefusesAnotherRelease(t *testing.T) {
 			c.Metadata.Set("general.name", gguf.TextValue("more than a few bytes, so that it grows"))
 		}), `"out-00001-of-00003.gguf" has `},
 		"ranges": {contents(func(c *gguf.Contents) {
-			v := viewNamed(*c, "blk.1.ffn_up_exps.weight")
+			v := viewNamed(c, "blk.1.ffn_up_exps.weight")
 			half := v.Extents[0].Length / 2
 			v.Extents = []gguf.Extent{{Source: v.Extents[0].Source, Offset: half, Length: half}, {Source: v.Extents[0].Source, Length: half}}
 		}), "is made of other source ranges"},
@@ -176,7 +169,7 @@ func TestResumeRefusesAnotherRelease(t *testing.T) {
 			before := d.files()
 			r.Origin = slices.Clone(r.Origin)
 			test.change(t, &r)
-			_, err := newStage(d, memPath, r, StageOptions{Resume: true})
+			_, err := open(d, memPath, r, Options{Resume: true})
 			if !errors.Is(err, ErrDifferent) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %v with %q", err, ErrDifferent, test.want)
 			}
@@ -206,18 +199,18 @@ func TestResumeRefusesAnotherSource(t *testing.T) {
 			}
 			dir := filepath.Join(t.TempDir(), "r")
 			r := testRelease(t, 3)
-			s := newTestStage(t, dir, r, StageOptions{Sources: paths})
-			if _, err := s.WriteShards(context.Background()); err != nil {
+			f := mustOpen(t, dir, r, Options{Sources: paths})
+			if _, err := f.WriteShards(context.Background()); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Close(); err != nil {
+			if err := f.Close(); err != nil {
 				t.Fatal(err)
 			}
 			paths, err := test.change(paths)
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = NewStage(dir, r, StageOptions{Sources: paths, Resume: true})
+			_, err = Open(dir, r, Options{Sources: paths, Resume: true})
 			if !errors.Is(err, ErrDifferent) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %v with %q", err, ErrDifferent, test.want)
 			}
@@ -231,7 +224,7 @@ func TestChangedSourceDoesNotCount(t *testing.T) {
 	want, _ := reference(t, r)
 	d := &memDisk{}
 	asked := 0
-	s, err := newStage(d, memPath, r, StageOptions{Workers: 1, Unchanged: func() error {
+	f, err := open(d, memPath, r, Options{Workers: 1, Unchanged: func() error {
 		if asked++; asked > 1 {
 			return errInjected
 		}
@@ -240,12 +233,12 @@ func TestChangedSourceDoesNotCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.WriteShards(context.Background())
+	_, err = f.WriteShards(context.Background())
 	if !errors.Is(err, errInjected) || !strings.Contains(err.Error(), "source changed") {
 		t.Errorf("got %v, want the change of the source", err)
 	}
-	s.Close()
-	if got, want := slices.Sorted(maps.Keys(d.files())), []string{JournalName, releaseNames[0] + ".part"}; !slices.Equal(got, want) {
+	f.Close()
+	if got, want := slices.Sorted(maps.Keys(d.files())), []string{manifest.JournalName, releaseNames[0] + ".part"}; !slices.Equal(got, want) {
 		t.Errorf("kept %q, want %q", got, want)
 	}
 	count := newTally(t, "changed source")
@@ -257,13 +250,13 @@ func TestResumeWithoutAnInterruptedRun(t *testing.T) {
 	r := testRelease(t, 3)
 	want, _ := reference(t, r)
 	d := &memDisk{}
-	if err := runOn(d, r, StageOptions{Resume: true}); err != nil {
+	if err := runOn(d, r, Options{Resume: true}); err != nil {
 		t.Fatal(err)
 	}
 	if !maps.Equal(d.files(), want) {
 		t.Error("the folder differs from that of one run")
 	}
-	if err := runOn(d, r, StageOptions{Resume: true}); err == nil || !strings.Contains(err.Error(), "finished release") {
+	if err := runOn(d, r, Options{Resume: true}); err == nil || !strings.Contains(err.Error(), "finished release") {
 		t.Errorf("a finished release: got %v", err)
 	}
 	if !maps.Equal(d.files(), want) {
@@ -277,12 +270,12 @@ func TestUnfinishedReleaseIsNotOverwritten(t *testing.T) {
 	unfinished(t, d, r, 1)
 	before := d.files()
 	for _, force := range []bool{false, true} {
-		if err := runOn(d, r, StageOptions{Force: force}); !errors.Is(err, ErrUnfinished) {
+		if err := runOn(d, r, Options{Force: force}); !errors.Is(err, ErrUnfinished) {
 			t.Errorf("force %t: got %v, want %v", force, err, ErrUnfinished)
 		}
 	}
 	d.names["stranger"] = &memFile{}
-	if err := runOn(d, r, StageOptions{Resume: true}); err == nil || !strings.Contains(err.Error(), `"stranger"`) {
+	if err := runOn(d, r, Options{Resume: true}); err == nil || !strings.Contains(err.Error(), `"stranger"`) {
 		t.Errorf("a file of somebody else's: got %v", err)
 	}
 	delete(d.names, "stranger")
@@ -294,14 +287,10 @@ func TestUnfinishedReleaseIsNotOverwritten(t *testing.T) {
 // TestForcedReleaseResumes replaces a release, and loses power at each operation.
 func TestForcedReleaseResumes(t *testing.T) {
 	old, r := testRelease(t, 3), testRelease(t, 3)
-	layout, err := gguf.NewLayout(testContents(2), gguf.Split{Shards: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Layout = layout
+	r.Layout = testLayout(t, testModel(2), 3, nil)
 	forced := func() *memDisk {
 		d := &memDisk{}
-		if err := runOn(d, old, StageOptions{}); err != nil {
+		if err := runOn(d, old, Options{}); err != nil {
 			t.Fatal(err)
 		}
 		d.names["README.md"] = &memFile{data: []byte("kept"), synced: []byte("kept")}
@@ -310,12 +299,12 @@ func TestForcedReleaseResumes(t *testing.T) {
 		return d
 	}
 	d := forced()
-	if err := runOn(d, r, StageOptions{Force: true, Workers: 1}); err != nil {
+	if err := runOn(d, r, Options{Force: true, Workers: 1}); err != nil {
 		t.Fatal(err)
 	}
 	want, operations := d.files(), d.count
-	if !strings.Contains(want[SumsName], "README.md") {
-		t.Errorf("the list lacks the file that was there: %s", want[SumsName])
+	if !strings.Contains(want[manifest.SumsName], "README.md") {
+		t.Errorf("the list lacks the file that was there: %s", want[manifest.SumsName])
 	}
 	seed := newSeed(t)
 	rng := rand.New(rand.NewPCG(seed, 3))
@@ -323,7 +312,7 @@ func TestForcedReleaseResumes(t *testing.T) {
 	for dieAt := 1; dieAt <= operations; dieAt++ {
 		d := forced()
 		d.dieAt = dieAt
-		if err := runOn(d, r, StageOptions{Force: true, Workers: 1}); err == nil {
+		if err := runOn(d, r, Options{Force: true, Workers: 1}); err == nil {
 			t.Fatalf("operation %d was never reached", dieAt)
 		}
 		count.kills++
@@ -331,7 +320,7 @@ func TestForcedReleaseResumes(t *testing.T) {
 		d.cutPower(rng)
 		checkSound(t, d, nil, what)
 		d.restart()
-		if err := runOn(d, r, StageOptions{Force: true, Resume: true}); err != nil {
+		if err := runOn(d, r, Options{Force: true, Resume: true}); err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
 		count.compare(t, d, want, what)
@@ -341,21 +330,21 @@ func TestForcedReleaseResumes(t *testing.T) {
 func TestTwoRunsInOneFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "r")
 	r := testRelease(t, 3)
-	first := newTestStage(t, dir, r, StageOptions{})
-	for _, o := range []StageOptions{{}, {Force: true}, {Resume: true}} {
-		s, err := NewStage(dir, r, o)
+	first := mustOpen(t, dir, r, Options{})
+	for _, o := range []Options{{}, {Force: true}, {Resume: true}} {
+		f, err := Open(dir, r, o)
 		if err == nil {
-			s.Close()
+			f.Close()
 			t.Fatalf("%+v: a second run was let in", o)
 		}
 		if o.Resume && !errors.Is(err, ErrInUse) {
 			t.Errorf("%+v: got %v, want %v", o, err, ErrInUse)
 		}
 	}
-	if _, err := fillStage(first); err != nil {
+	if _, err := writeAll(first); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := folderNames(t, dir), append([]string{SumsName}, releaseNames...); !slices.Equal(got, want) {
+	if got, want := folderNames(t, dir), append([]string{manifest.SumsName}, releaseNames...); !slices.Equal(got, want) {
 		t.Errorf("folder holds %q, want %q", got, want)
 	}
 }
@@ -368,7 +357,7 @@ func TestFreeSpaceIsCheckedFirst(t *testing.T) {
 	}
 	d := &memDisk{size: need - 1}
 	var space *SpaceError
-	if err := runOn(d, r, StageOptions{}); !errors.As(err, &space) || *space != (SpaceError{memPath, need, need - 1}) {
+	if err := runOn(d, r, Options{}); !errors.As(err, &space) || *space != (SpaceError{memPath, need, need - 1}) {
 		t.Errorf("got %v, want %+v", err, SpaceError{memPath, need, need - 1})
 	}
 	if d.names != nil {
@@ -388,7 +377,7 @@ func fillDisk(t *testing.T, full error) {
 	r := testRelease(t, 3)
 	want, _ := reference(t, r)
 	d := &memDisk{full: full}
-	s, err := newStage(d, memPath, r, StageOptions{Workers: 1, Progress: func(done, _ int64) {
+	f, err := open(d, memPath, r, Options{Workers: 1, Progress: func(done, _ int64) {
 		if done > r.Layout.Shards[0].Size {
 			d.size = r.Layout.Shards[0].Size + 4000
 		}
@@ -396,7 +385,7 @@ func fillDisk(t *testing.T, full error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.WriteShards(context.Background())
+	_, err = f.WriteShards(context.Background())
 	left := r.Layout.Shards[1].Size + r.Layout.Shards[2].Size
 	if !errors.Is(err, full) || !strings.Contains(err.Error(), gguf.ShardName("out", 1, 3)) {
 		t.Errorf("got %v, want %v and the file", err, full)
@@ -404,12 +393,12 @@ func fillDisk(t *testing.T, full error) {
 	if want := "bytes of shards are still to be written"; !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
 	}
-	if err := s.Close(); err != nil {
+	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
 	d.size = d.used() + left - 1
 	var space *SpaceError
-	if err := runOn(d, r, StageOptions{Resume: true}); !errors.As(err, &space) || space.Need-space.Free < 1 || space.Need > left+2*511 {
+	if err := runOn(d, r, Options{Resume: true}); !errors.As(err, &space) || space.Need-space.Free < 1 || space.Need > left+2*511 {
 		t.Errorf("one byte too few: got %v", err)
 	}
 	d.size = 0
@@ -423,7 +412,7 @@ func fillDisk(t *testing.T, full error) {
 func TestAnotherReleaseIsToldApart(t *testing.T) {
 	d := &memDisk{}
 	unfinished(t, d, testRelease(t, 3), 1)
-	if err := runOn(d, testRelease(t, 2), StageOptions{}); !errors.Is(err, ErrDifferent) {
+	if err := runOn(d, testRelease(t, 2), Options{}); !errors.Is(err, ErrDifferent) {
 		t.Errorf("got %v, want %v", err, ErrDifferent)
 	}
 }
@@ -432,29 +421,29 @@ func TestAnotherReleaseIsToldApart(t *testing.T) {
 func TestMovedFolderIsNoticed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "r")
 	moved := dir + "-moved"
-	s := newTestStage(t, dir, testRelease(t, 3), StageOptions{})
-	if _, err := s.WriteShards(t.Context()); err != nil {
+	f := mustOpen(t, dir, testRelease(t, 3), Options{})
+	if _, err := f.WriteShards(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.WriteFile("plan.json", func(w io.Writer) error { return nil }); err != nil {
+	if err := f.WriteFile("plan.json", func(w io.Writer) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(dir, moved); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Publish(t.Context()); !errors.Is(err, ErrMoved) {
+	if err := f.Publish(t.Context()); !errors.Is(err, ErrMoved) {
 		t.Errorf("got %v, want %v", err, ErrMoved)
 	}
-	if err := s.Close(); err != nil {
+	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
-	if !errors.Is(s.Lost(), ErrMoved) {
-		t.Errorf("lost is %v, want %v", s.Lost(), ErrMoved)
+	if !errors.Is(f.Lost(), ErrMoved) {
+		t.Errorf("lost is %v, want %v", f.Lost(), ErrMoved)
 	}
-	if _, err := os.Stat(filepath.Join(moved, SumsName)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(moved, manifest.SumsName)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the list of sums: %v", err)
 	}
-	if _, err := fillStage(newTestStage(t, moved, testRelease(t, 3), StageOptions{Resume: true})); err != nil {
+	if _, err := writeAll(mustOpen(t, moved, testRelease(t, 3), Options{Resume: true})); err != nil {
 		t.Errorf("going on where it is now: %v", err)
 	}
 }
@@ -462,19 +451,19 @@ func TestMovedFolderIsNoticed(t *testing.T) {
 // TestChangedSourceIsLost changes the source once a shard is finished.
 func TestChangedSourceIsLost(t *testing.T) {
 	changed := false
-	o := StageOptions{Unchanged: func() error {
+	o := Options{Unchanged: func() error {
 		if changed {
 			return errors.New("changed")
 		}
 		return nil
 	}}
-	s := newTestStage(t, filepath.Join(t.TempDir(), "r"), testRelease(t, 3), o)
-	if _, err := s.WriteShards(t.Context()); err != nil {
+	f := mustOpen(t, filepath.Join(t.TempDir(), "r"), testRelease(t, 3), o)
+	if _, err := f.WriteShards(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	changed = true
-	s.Close()
-	if !errors.Is(s.Lost(), ErrSource) {
-		t.Errorf("lost is %v, want %v", s.Lost(), ErrSource)
+	f.Close()
+	if !errors.Is(f.Lost(), ErrSource) {
+		t.Errorf("lost is %v, want %v", f.Lost(), ErrSource)
 	}
 }

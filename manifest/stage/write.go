@@ -1,88 +1,56 @@
-package manifest
+package stage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
 
 	"ggufreap/gguf"
-	"ggufreap/manifest/internal/disk"
+	"ggufreap/manifest"
 	"ggufreap/manifest/internal/pass"
+	"ggufreap/manifest/stage/internal/disk"
 	"ggufreap/manifest/words"
 )
 
 // WriteShards writes all shards, in parallel, and returns the pin of what was written:
 // the digests come from the pass that writes. Shards that an earlier run finished are
 // read once instead, and written again when they are not what that run wrote.
-func (s *Stage) WriteShards(ctx context.Context) (*Pin, error) {
+func (s *Folder) WriteShards(ctx context.Context) (*manifest.Pin, error) {
 	layout := s.release.Layout
-	pin, tensors, err := pinOfLayout(s.release.Stem, layout, s.release.Slabs)
+	draft, err := manifest.NewDraft(s.release.Stem, layout, s.release.Slabs)
 	if err != nil {
 		return nil, err
 	}
-	staged := make([]stagedFile, len(pin.Files))
+	staged := make([]stagedFile, len(layout.Shards))
+	sums := make([]manifest.Sum, len(staged))
 	count := pass.NewMeter(layout.Bytes(), s.options.Progress)
 	err = pass.ForEach(ctx, len(staged), s.options.Workers, func(ctx context.Context, i int, w *pass.Worker) error {
-		staged[i].Name = pin.Files[i].Name
-		err := s.makeShard(ctx, shardJob{i, &staged[i], layout.Shards[i], tensors[i], count, w})
-		pin.Files[i].SHA256 = staged[i].SHA256
+		staged[i].Name = s.release.shardName(i)
+		err := s.makeShard(ctx, shardJob{i, &staged[i], layout.Shards[i], draft, count, w})
+		sums[i] = staged[i].SHA256
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	s.staged = staged
-	if err := pin.seal(); err != nil {
-		return nil, err
-	}
-	return pin, nil
-}
-
-// pinOfLayout returns a pin of what headers tell, and its tensors shard by shard.
-func pinOfLayout(stem string, layout *gguf.Layout, slabs SlabCount) (*Pin, [][]Tensor, error) {
-	if len(layout.Shards) == 0 {
-		return nil, nil, errors.New("layout has no shards")
-	}
-	pin := &Pin{Schema: PinSchema, Tensors: []Tensor{}, Artifact: Artifact{
-		Name:         stem,
-		Architecture: layout.Shards[0].Metadata.Architecture(),
-		Shards:       len(layout.Shards),
-		FileBytes:    layout.Bytes(),
-		TensorBytes:  layout.TensorBytes(),
-	}}
-	for i, shard := range layout.Shards {
-		pin.Files = append(pin.Files, File{Name: gguf.ShardName(stem, i, len(layout.Shards)), Size: shard.Size})
-		for _, v := range shard.Views {
-			t, err := describe(v.Name, v.Type, v.Shape, v.Size(), slabs)
-			if err != nil {
-				return nil, nil, err
-			}
-			pin.Tensors = append(pin.Tensors, t)
-		}
-	}
-	shards := make([][]Tensor, len(layout.Shards))
-	rest := pin.Tensors
-	for i, shard := range layout.Shards {
-		shards[i], rest = rest[:len(shard.Views)], rest[len(shard.Views):]
-	}
-	return pin, shards, pin.describe(layout.Shards[0].Metadata)
+	return draft.Finish(sums)
 }
 
 // A shardJob is what it takes to make one shard, and where its digests go.
 type shardJob struct {
-	i       int
-	file    *stagedFile
-	shard   *gguf.ShardLayout
-	tensors []Tensor
-	count   *pass.Meter
+	i     int
+	file  *stagedFile
+	shard *gguf.ShardLayout
+	draft *manifest.Draft
+	count *pass.Meter
 	*pass.Worker
 }
 
 // makeShard writes a shard unless an earlier run did.
-func (s *Stage) makeShard(ctx context.Context, job shardJob) error {
+func (s *Folder) makeShard(ctx context.Context, job shardJob) error {
 	if want, finished := s.journal.sum(job.i); finished {
 		found, err := s.recheck(ctx, job, want)
 		if found || err != nil {
@@ -95,17 +63,15 @@ func (s *Stage) makeShard(ctx context.Context, job shardJob) error {
 // writeShard writes one shard under its temporary name and fills in the digests. The
 // journal notes it once its bytes are durable and its sources are known to have been
 // themselves until the last of them was read.
-func (s *Stage) writeShard(ctx context.Context, job shardJob) error {
-	listener := newTensorListener(s.options.Check)
+func (s *Folder) writeShard(ctx context.Context, job shardJob) error {
+	draft := job.draft.Shard(job.i, s.options.Check)
 	var err error
 	job.file.SHA256, err = s.writeFile(job.file.Name, job.shard.Size, job.Hasher(), func(w io.Writer) error {
-		err := job.shard.Write(ctx, io.MultiWriter(w, job.count), job.CopyBuffer(), func(view int) io.Writer {
-			return listener.begin(&job.tensors[view])
-		})
+		err := job.shard.Write(ctx, io.MultiWriter(w, job.count), job.CopyBuffer(), draft.Tensor)
 		if err != nil {
 			return err
 		}
-		return listener.end()
+		return draft.End()
 	})
 	if err != nil {
 		return err
@@ -115,14 +81,14 @@ func (s *Stage) writeShard(ctx context.Context, job shardJob) error {
 		return err
 	}
 	if err := s.journal.finish(job.i, job.file.SHA256); err != nil {
-		return s.wrap(JournalName, err)
+		return s.wrap(manifest.JournalName, err)
 	}
 	return nil
 }
 
 // checkSame makes sure that a written shard is where it was written, and that the source
 // it was read from has not changed.
-func (s *Stage) checkSame(job shardJob) error {
+func (s *Folder) checkSame(job shardJob) error {
 	if err := s.here(); err != nil {
 		return err
 	}
@@ -138,8 +104,8 @@ func (s *Stage) checkSame(job shardJob) error {
 	return nil
 }
 
-func (s *Stage) exists(name string) error {
-	f, err := s.folder.Open(name)
+func (s *Folder) exists(name string) error {
+	f, err := s.dir.Open(name)
 	if err != nil {
 		return err
 	}
@@ -147,7 +113,7 @@ func (s *Stage) exists(name string) error {
 }
 
 // WriteFile writes a document of the release. Its bytes come from write.
-func (s *Stage) WriteFile(name string, write func(w io.Writer) error) error {
+func (s *Folder) WriteFile(name string, write func(w io.Writer) error) error {
 	if err := s.checkClaimed(name); err != nil {
 		return err
 	}
@@ -155,12 +121,12 @@ func (s *Stage) WriteFile(name string, write func(w io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	s.staged = append(s.staged, stagedFile{FileSum: FileSum{name, sum}})
+	s.staged = append(s.staged, stagedFile{FileSum: manifest.FileSum{Name: name, SHA256: sum}})
 	return nil
 }
 
 // checkClaimed refuses a document that was not announced, or is staged already.
-func (s *Stage) checkClaimed(name string) error {
+func (s *Folder) checkClaimed(name string) error {
 	if !slices.Contains(s.release.Documents, name) {
 		return fmt.Errorf("file name %q was not announced for this release", name)
 	}
@@ -172,17 +138,17 @@ func (s *Stage) checkClaimed(name string) error {
 
 // writeFile makes the temporary file of name, of size bytes where that is known, and
 // returns once its bytes are durable.
-func (s *Stage) writeFile(name string, size int64, hasher *pass.Hasher, write func(w io.Writer) error) (Sum, error) {
-	f, err := s.folder.Create(name + partSuffix)
+func (s *Folder) writeFile(name string, size int64, hasher *pass.Hasher, write func(w io.Writer) error) (manifest.Sum, error) {
+	f, err := s.dir.Create(name + partSuffix)
 	if err != nil {
-		return Sum{}, s.wrap(name, err)
+		return manifest.Sum{}, s.wrap(name, err)
 	}
 	err = fill(f, size, hasher, write)
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
 	}
 	if err != nil {
-		return Sum{}, s.wrap(name, err)
+		return manifest.Sum{}, s.wrap(name, err)
 	}
 	s.written.Add(hasher.Size())
 	return hasher.Sum(), nil
@@ -227,13 +193,13 @@ func (f *drainedFile) Write(p []byte) (int, error) {
 
 // wrap says which file of the release an error is about, and of a full disk what it
 // lacks.
-func (s *Stage) wrap(name string, err error) error {
+func (s *Folder) wrap(name string, err error) error {
 	err = fmt.Errorf("writing %q: %w", filepath.Join(s.path, name), err)
 	if !disk.IsFull(err) {
 		return err
 	}
 	need := s.need(1)
-	if room, roomErr := s.folder.Room(); roomErr == nil && room.Free >= 0 {
+	if room, roomErr := s.dir.Room(); roomErr == nil && room.Free >= 0 {
 		return fmt.Errorf("%w: %s of shards are still to be written, %s are free", err, words.Count(need, "byte"), words.Group(room.Free))
 	}
 	return fmt.Errorf("%w: %s of shards are still to be written", err, words.Count(need, "byte"))

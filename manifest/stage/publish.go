@@ -1,4 +1,4 @@
-package manifest
+package stage
 
 import (
 	"context"
@@ -10,13 +10,14 @@ import (
 	"path/filepath"
 	"slices"
 
+	"ggufreap/manifest"
 	"ggufreap/manifest/internal/pass"
 )
 
 // Publish gives every staged file its name, then writes the list of sums, and removes
-// the journal last. That a file is missing which NewStage was told of is an error. A
+// the journal last. That a file is missing which Open was told of is an error. A
 // release whose publishing failed can be resumed.
-func (s *Stage) Publish(ctx context.Context) error {
+func (s *Folder) Publish(ctx context.Context) error {
 	if err := s.checkComplete(); err != nil {
 		return err
 	}
@@ -47,16 +48,16 @@ func (s *Stage) Publish(ctx context.Context) error {
 		return err
 	}
 	if err := s.journal.file.Discard(); err != nil {
-		return s.wrap(JournalName, err)
+		return s.wrap(manifest.JournalName, err)
 	}
 	s.done = true
 	return s.syncNames()
 }
 
 // checkComplete refuses to publish less than was announced.
-func (s *Stage) checkComplete() error {
+func (s *Folder) checkComplete() error {
 	for _, name := range slices.Sorted(maps.Keys(s.names)) {
-		if name != SumsName && !slices.ContainsFunc(s.staged, func(f stagedFile) bool { return f.Name == name }) {
+		if name != manifest.SumsName && !slices.ContainsFunc(s.staged, func(f stagedFile) bool { return f.Name == name }) {
 			return fmt.Errorf("file %q was announced for this release and not written", name)
 		}
 	}
@@ -64,72 +65,72 @@ func (s *Stage) checkComplete() error {
 }
 
 // writeList writes the list of sums, which makes the folder a release.
-func (s *Stage) writeList(list []FileSum) error {
-	sum, err := s.writeFile(SumsName, 0, pass.NewHasher(), func(w io.Writer) error { return WriteSums(w, list) })
+func (s *Folder) writeList(list []manifest.FileSum) error {
+	sum, err := s.writeFile(manifest.SumsName, 0, pass.NewHasher(), func(w io.Writer) error { return manifest.WriteSums(w, list) })
 	if err != nil {
 		return err
 	}
-	if err := s.publish(&stagedFile{FileSum: FileSum{SumsName, sum}}); err != nil {
+	if err := s.publish(&stagedFile{FileSum: manifest.FileSum{Name: manifest.SumsName, SHA256: sum}}); err != nil {
 		return err
 	}
 	return s.syncNames()
 }
 
-func (s *Stage) syncNames() error {
-	if err := s.folder.Sync(); err != nil {
+func (s *Folder) syncNames() error {
+	if err := s.dir.Sync(); err != nil {
 		return fmt.Errorf("syncing folder %q: %w", s.path, err)
 	}
 	return nil
 }
 
 // sumKept takes the sums of files that were in the folder before and stay.
-func (s *Stage) sumKept(ctx context.Context) ([]FileSum, error) {
-	sums := make([]FileSum, len(s.kept))
+func (s *Folder) sumKept(ctx context.Context) ([]manifest.FileSum, error) {
+	sums := make([]manifest.FileSum, len(s.kept))
 	err := pass.ForEach(ctx, len(s.kept), s.options.Workers, func(ctx context.Context, i int, w *pass.Worker) error {
 		sum, err := s.sum(ctx, s.kept[i], w)
-		sums[i] = FileSum{s.kept[i], sum}
+		sums[i] = manifest.FileSum{Name: s.kept[i], SHA256: sum}
 		return err
 	})
 	return sums, err
 }
 
 // sum takes the sum of a file of the folder.
-func (s *Stage) sum(ctx context.Context, name string, w *pass.Worker) (Sum, error) {
-	f, err := s.folder.Open(name)
+func (s *Folder) sum(ctx context.Context, name string, w *pass.Worker) (manifest.Sum, error) {
+	f, err := s.dir.Open(name)
 	if err != nil {
-		return Sum{}, fmt.Errorf("output folder %q: %w", s.path, err)
+		return manifest.Sum{}, fmt.Errorf("output folder %q: %w", s.path, err)
 	}
 	defer f.Close()
 	size, err := f.Size()
 	if err != nil {
-		return Sum{}, fmt.Errorf("output folder %q: %w", s.path, err)
+		return manifest.Sum{}, fmt.Errorf("output folder %q: %w", s.path, err)
 	}
 	hasher := w.Hasher()
 	if err := pass.Scan(ctx, f, size, w.Buf, hasher, nil); err != nil {
-		return Sum{}, fmt.Errorf("%q: %w", filepath.Join(s.path, name), err)
+		return manifest.Sum{}, fmt.Errorf("%q: %w", filepath.Join(s.path, name), err)
 	}
 	return hasher.Sum(), nil
 }
 
 // dropOldList removes the list of an earlier release before its files are replaced, so
 // that no list ever stands beside files that it does not describe.
-func (s *Stage) dropOldList() error {
-	err := s.folder.Remove(SumsName)
+func (s *Folder) dropOldList() error {
+	err := s.dir.Remove(manifest.SumsName)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return s.wrap(SumsName, err)
+		return s.wrap(manifest.SumsName, err)
 	}
 	return s.syncNames()
 }
 
 // publish gives a file its name, unless an earlier run did.
-func (s *Stage) publish(f *stagedFile) error {
+func (s *Folder) publish(f *stagedFile) error {
 	if f.published {
 		return nil
 	}
-	if err := s.folder.Rename(f.Name+partSuffix, f.Name); err != nil {
+	if err := s.dir.Rename(f.Name+partSuffix, f.Name); err != nil {
 		return s.wrap(f.Name, err)
 	}
 	f.published = true

@@ -1,4 +1,4 @@
-package manifest
+package stage
 
 import (
 	"errors"
@@ -9,17 +9,18 @@ import (
 	"sync/atomic"
 
 	"ggufreap/gguf"
-	"ggufreap/manifest/internal/disk"
+	"ggufreap/manifest"
+	"ggufreap/manifest/stage/internal/disk"
 )
 
 // partSuffix marks a file that is not published.
 const partSuffix = ".part"
 
-// A Release is what a stage is to hold: the shards of a layout and some documents.
+// A Release is what a folder is to hold: the shards of a layout and some documents.
 type Release struct {
 	Stem   string // of the shards' names
 	Layout *gguf.Layout
-	Slabs  SlabCount // which tensors carry how many slabs; nil when none does
+	Slabs  manifest.SlabCount // which tensors carry how many slabs; nil when none does
 	// Documents are the names of the other files, the list of sums excepted.
 	Documents []string
 	// Origin names what the release is made from. An interrupted release goes on only
@@ -35,11 +36,11 @@ func (r *Release) names() []string {
 	for i := range r.Layout.Shards {
 		names = append(names, r.shardName(i))
 	}
-	return append(append(names, r.Documents...), SumsName)
+	return append(append(names, r.Documents...), manifest.SumsName)
 }
 
-// StageOptions change how a release is written.
-type StageOptions struct {
+// Options change how a release is written.
+type Options struct {
 	// Sources are paths that the release is made from. A folder that holds one of
 	// them, by whatever name or link, is refused.
 	Sources []string
@@ -55,25 +56,25 @@ type StageOptions struct {
 	Force bool
 	// Check looks at the digests of each tensor once it has passed; its error ends the
 	// run. It is called from several goroutines; nil checks nothing.
-	Check func(t *Tensor) error
+	Check func(t *manifest.Tensor) error
 	// Workers is how many shards are written at once; 0 means one a processor.
 	Workers int
 	// Progress is told how many bytes of the shards are written or checked.
-	Progress Progress
+	Progress manifest.Progress
 }
 
-// A Stage is a release folder in the making. Files are written under temporary names
+// A Folder is a release folder in the making. Files are written under temporary names
 // and synced, and the journal notes each shard that is; Publish gives them their names,
 // then writes the list of sums, and removes the journal last of all. A folder with a
 // list and no journal is a finished release.
-type Stage struct {
+type Folder struct {
 	path    string
 	release Release
-	options StageOptions
+	options Options
 	names   map[string]bool // that the release may have
 
 	disk    disk.Disk
-	folder  disk.Folder
+	dir     disk.Folder
 	created bool // the folder itself
 	journal *journal
 	owned   bool     // the journal is that of this release
@@ -89,16 +90,16 @@ type Stage struct {
 
 // Traffic returns how many bytes this run has read, of the sources and of shards that an
 // earlier run finished, and how many it has written.
-func (s *Stage) Traffic() (read, written int64) { return s.read.Load(), s.written.Load() }
+func (f *Folder) Traffic() (read, written int64) { return f.read.Load(), f.written.Load() }
 
 // A stagedFile is durable, under its temporary name or already under its own.
 type stagedFile struct {
-	FileSum
+	manifest.FileSum
 	published bool // has its own name
 	redone    bool // an earlier run finished it, but it is no longer what that run wrote
 }
 
-// Errors of NewStage for a folder that another run has begun.
+// Errors of Open for a folder that another run has begun.
 var (
 	// ErrUnfinished says that it is the same release, and Resume is wanted.
 	ErrUnfinished = errors.New("holds an unfinished release")
@@ -108,131 +109,131 @@ var (
 	ErrInUse = errors.New("is being written to by another run")
 )
 
-// NewStage prepares the folder at path, which it creates, for a release. Every check
+// Open prepares the folder at path, which it creates, for a release. Every check
 // that needs no tensor data is made here, before the first byte: names, sources, what
 // is in the folder, the other run that left it unfinished, free space.
-func NewStage(path string, r Release, o StageOptions) (*Stage, error) {
-	return newStage(disk.OS{}, path, r, o)
+func Open(path string, r Release, o Options) (*Folder, error) {
+	return open(disk.OS{}, path, r, o)
 }
 
-func newStage(d disk.Disk, path string, r Release, o StageOptions) (*Stage, error) {
-	s := &Stage{path: path, release: r, options: o, disk: d, names: map[string]bool{}}
-	if err := s.prepare(); err != nil {
-		return nil, errors.Join(err, s.Close())
+func open(d disk.Disk, path string, r Release, o Options) (*Folder, error) {
+	f := &Folder{path: path, release: r, options: o, disk: d, names: map[string]bool{}}
+	if err := f.prepare(); err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
-	return s, nil
+	return f, nil
 }
 
 // prepare looks before it makes anything, and again once the folder is its own.
-func (s *Stage) prepare() error {
-	if err := s.claimNames(); err != nil {
+func (f *Folder) prepare() error {
+	if err := f.claimNames(); err != nil {
 		return err
 	}
-	if err := CheckNames(s.release.Layout); err != nil {
+	if err := manifest.CheckNames(f.release.Layout); err != nil {
 		return err
 	}
-	sources, err := statAll(s.options.Sources)
+	sources, err := statAll(f.options.Sources)
 	if err != nil {
 		return err
 	}
-	head, err := newHead(s.release, s.options.Sources, sources)
+	head, err := newHead(f.release, f.options.Sources, sources)
 	if err != nil {
 		return err
 	}
-	if err := s.openFolder(sources); err != nil {
+	if err := f.openFolder(sources); err != nil {
 		return err
 	}
-	was, err := s.lock()
+	was, err := f.lock()
 	if err != nil {
 		return err
 	}
-	if err := s.adopt(head, was); err != nil {
+	if err := f.adopt(head, was); err != nil {
 		return err
 	}
-	if err := s.checkEntries(); err != nil {
+	if err := f.checkEntries(); err != nil {
 		return err
 	}
-	s.owned = true
-	if err := s.checkRoom(); err != nil {
+	f.owned = true
+	if err := f.checkRoom(); err != nil {
 		return err
 	}
 	if was == nil {
-		if err := s.beginJournal(head); err != nil {
+		if err := f.beginJournal(head); err != nil {
 			return err
 		}
 	}
-	return s.tryName()
+	return f.tryName()
 }
 
 // openFolder opens the folder, or makes it.
-func (s *Stage) openFolder(sources []fs.FileInfo) error {
+func (f *Folder) openFolder(sources []fs.FileInfo) error {
 	var err error
-	s.folder, err = s.disk.Open(s.path)
+	f.dir, err = f.disk.Open(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		s.folder, err = s.disk.Make(s.path)
-		s.created = err == nil
+		f.dir, err = f.disk.Make(f.path)
+		f.created = err == nil
 		return err
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.checkSources(sources); err != nil {
+	if err := f.checkSources(sources); err != nil {
 		return err
 	}
-	unfinished, err := s.hasJournal()
+	unfinished, err := f.hasJournal()
 	if err != nil || unfinished {
 		return err // its journal says what may be there
 	}
-	return s.checkEntries()
+	return f.checkEntries()
 }
 
 // lock keeps other runs out of the folder, and returns the head of the journal that an
 // earlier one left.
-func (s *Stage) lock() (was *journalHead, err error) {
-	s.journal, was, err = lockJournal(s.folder)
+func (f *Folder) lock() (was *journalHead, err error) {
+	f.journal, was, err = lockJournal(f.dir)
 	if errors.Is(err, disk.ErrLocked) {
-		return nil, s.refuse(ErrInUse)
+		return nil, f.refuse(ErrInUse)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("output folder %q: %w", s.path, err)
+		return nil, fmt.Errorf("output folder %q: %w", f.path, err)
 	}
 	return was, nil
 }
 
 // adopt makes the release that an earlier run began this one's, if it is the same.
-func (s *Stage) adopt(head, was *journalHead) error {
+func (f *Folder) adopt(head, was *journalHead) error {
 	if was == nil {
 		return nil
 	}
 	if difference := head.difference(was); difference != "" {
-		return fmt.Errorf("%w: %s", s.refuse(ErrDifferent), difference)
+		return fmt.Errorf("%w: %s", f.refuse(ErrDifferent), difference)
 	}
-	if !s.options.Resume {
-		return s.refuse(ErrUnfinished)
+	if !f.options.Resume {
+		return f.refuse(ErrUnfinished)
 	}
-	s.resumed = s.journal.count()
+	f.resumed = f.journal.count()
 	return nil
 }
 
-func (s *Stage) refuse(why error) error { return fmt.Errorf("output folder %q %w", s.path, why) }
+func (f *Folder) refuse(why error) error { return fmt.Errorf("output folder %q %w", f.path, why) }
 
 // beginJournal writes the first line of the journal, from which on the folder is this
 // release's.
-func (s *Stage) beginJournal(head *journalHead) error {
-	if err := s.journal.begin(head); err != nil {
-		return s.wrap(JournalName, err)
+func (f *Folder) beginJournal(head *journalHead) error {
+	if err := f.journal.begin(head); err != nil {
+		return f.wrap(manifest.JournalName, err)
 	}
-	return s.syncNames()
+	return f.syncNames()
 }
 
 // Finished returns how many shards of the release's are finished, this run's and an
 // earlier one's together.
-func (s *Stage) Finished() int { return s.journal.count() }
+func (f *Folder) Finished() int { return f.journal.count() }
 
-// Lost says why no later run can go on with the shards that a closed stage has left
+// Lost says why no later run can go on with the shards that a closed folder has left
 // finished: the folder is no longer at its path, or the source not what it was. It is nil
 // when one can.
-func (s *Stage) Lost() error { return s.lost }
+func (f *Folder) Lost() error { return f.lost }
 
 // Errors that Lost returns.
 var (
@@ -240,64 +241,64 @@ var (
 	ErrSource = errors.New("the source is not what it was")
 )
 
-func (s *Stage) findLost() error {
-	if err := s.here(); err != nil {
+func (f *Folder) findLost() error {
+	if err := f.here(); err != nil {
 		return err
 	}
-	if s.options.Unchanged != nil && s.options.Unchanged() != nil {
+	if f.options.Unchanged != nil && f.options.Unchanged() != nil {
 		return ErrSource
 	}
 	return nil
 }
 
 // here returns an error when the path no longer leads to the folder.
-func (s *Stage) here() error {
-	if err := s.folder.Here(); err != nil {
-		return fmt.Errorf("%w (%w)", s.refuse(ErrMoved), err)
+func (f *Folder) here() error {
+	if err := f.dir.Here(); err != nil {
+		return fmt.Errorf("%w (%w)", f.refuse(ErrMoved), err)
 	}
 	return nil
 }
 
 // Resumed returns how many shards an earlier run finished, and after WriteShards the
 // names of those that were found damaged and have been written again.
-func (s *Stage) Resumed() (shards int, redone []string) {
-	for _, f := range s.staged {
-		if f.redone {
-			redone = append(redone, f.Name)
+func (f *Folder) Resumed() (shards int, redone []string) {
+	for _, file := range f.staged {
+		if file.redone {
+			redone = append(redone, file.Name)
 		}
 	}
-	return s.resumed, redone
+	return f.resumed, redone
 }
 
-// Close ends the stage. When it was not published, its finished shards and the journal
+// Close ends the writing. When it was not published, its finished shards and the journal
 // stay, so that Resume can go on with them. With no shard finished nothing is
-// worth keeping, and Close removes all that the stage made. To call it twice is harmless.
-func (s *Stage) Close() error {
-	if s.folder == nil {
+// worth keeping, and Close removes all that was made. To call it twice is harmless.
+func (f *Folder) Close() error {
+	if f.dir == nil {
 		return nil
 	}
 	var errs []error
-	keep := s.done
+	keep := f.done
 	switch {
-	case s.done || s.journal == nil:
-	case !s.owned && s.journal.end > 0:
-		errs = append(errs, s.journal.file.Close()) // another's
-	case !s.owned:
-		errs = append(errs, s.journal.file.Discard())
+	case f.done || f.journal == nil:
+	case !f.owned && f.journal.end > 0:
+		errs = append(errs, f.journal.file.Close()) // another's
+	case !f.owned:
+		errs = append(errs, f.journal.file.Discard())
 	default:
-		errs = append(errs, s.removeParts())
-		keep = s.journal.count() > 0
+		errs = append(errs, f.removeParts())
+		keep = f.journal.count() > 0
 		if keep {
-			s.lost = s.findLost()
-			errs = append(errs, s.journal.file.Close())
+			f.lost = f.findLost()
+			errs = append(errs, f.journal.file.Close())
 		} else {
-			errs = append(errs, s.journal.file.Discard())
+			errs = append(errs, f.journal.file.Discard())
 		}
 	}
-	errs = append(errs, s.folder.Close())
-	s.folder = nil
-	if s.created && !keep {
-		if err := s.disk.Remove(s.path); s.owned {
+	errs = append(errs, f.dir.Close())
+	f.dir = nil
+	if f.created && !keep {
+		if err := f.disk.Remove(f.path); f.owned {
 			errs = append(errs, err) // else another run may have begun there
 		}
 	}
@@ -305,28 +306,28 @@ func (s *Stage) Close() error {
 }
 
 // removeParts removes the temporary files but those of finished shards.
-func (s *Stage) removeParts() error {
-	entries, err := s.folder.List()
+func (f *Folder) removeParts() error {
+	entries, err := f.dir.List()
 	if err != nil {
 		return err
 	}
-	finished := s.finishedNames()
+	finished := f.finishedNames()
 	var errs []error
 	for _, e := range entries {
 		name, part := strings.CutSuffix(e.Name(), partSuffix)
-		if part && s.names[name] && !finished[name] {
-			errs = append(errs, ignoreMissing(s.folder.Remove(e.Name())))
+		if part && f.names[name] && !finished[name] {
+			errs = append(errs, ignoreMissing(f.dir.Remove(e.Name())))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // finishedNames lists the shards that are finished.
-func (s *Stage) finishedNames() map[string]bool {
+func (f *Folder) finishedNames() map[string]bool {
 	names := map[string]bool{}
-	for i := range s.release.Layout.Shards {
-		if _, ok := s.journal.sum(i); ok {
-			names[s.release.shardName(i)] = true
+	for i := range f.release.Layout.Shards {
+		if _, ok := f.journal.sum(i); ok {
+			names[f.release.shardName(i)] = true
 		}
 	}
 	return names

@@ -1,4 +1,4 @@
-package manifest
+package stage
 
 import (
 	"fmt"
@@ -11,12 +11,13 @@ import (
 	"github.com/zeebo/blake3"
 
 	"ggufreap/gguf"
+	"ggufreap/manifest"
 )
 
 // A Fact names a thing by its digest, such as the plan that a release is made by.
 type Fact struct {
-	Name   string `json:"name"`
-	Digest Digest `json:"digest"`
+	Name   string          `json:"name"`
+	Digest manifest.Digest `json:"digest"`
 }
 
 // newHead describes a release and what it is made from, sources being the files' state.
@@ -37,7 +38,7 @@ func newHead(r Release, paths []string, sources []fs.FileInfo) (*journalHead, er
 		h.Shards = append(h.Shards, journalShard{
 			Name:   jsonText(r.shardName(i)),
 			Size:   shard.Size,
-			Header: Sum(header.Sum(nil)),
+			Header: manifest.Sum(header.Sum(nil)),
 			Ranges: sumRanges(shard, files),
 		})
 	}
@@ -50,7 +51,7 @@ func jsonText(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }
 
 // sumRanges takes the digest of the source ranges of a shard, in order. Files are
 // numbered as they first appear in the release.
-func sumRanges(shard *gguf.ShardLayout, files map[io.ReaderAt]int) Sum {
+func sumRanges(shard *gguf.ShardLayout, files map[io.ReaderAt]int) manifest.Sum {
 	h := blake3.New()
 	for _, v := range shard.Views {
 		for _, e := range v.Extents {
@@ -62,7 +63,7 @@ func sumRanges(shard *gguf.ShardLayout, files map[io.ReaderAt]int) Sum {
 			fmt.Fprintf(h, "%d\t%d\t%d\n", number, e.Offset, e.Length)
 		}
 	}
-	return Sum(h.Sum(nil))
+	return manifest.Sum(h.Sum(nil))
 }
 
 // difference says in what this release is another than was, or "".

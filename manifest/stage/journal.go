@@ -1,4 +1,4 @@
-package manifest
+package stage
 
 import (
 	"bytes"
@@ -8,17 +8,13 @@ import (
 	"io"
 	"sync"
 
-	"ggufreap/manifest/internal/disk"
+	"ggufreap/manifest"
+	"ggufreap/manifest/stage/internal/disk"
 )
 
-// JournalName is the file that stands in a folder from before a release's first byte
-// until after its last. A folder that holds it is not finished.
-//
-// Its lines are JSON. The first says what the release is and what it is made from, each
-// other that one shard is written and synced. A line counts once its line end is there;
-// for a shard with several lines the last one counts.
-const JournalName = "UNFINISHED.jsonl"
-
+// journalSchema is that of a journal. Its lines are JSON: the first says what the release
+// is and what it is made from, each other that one shard is written and synced. A line
+// counts once its line end is there; for a shard with several lines the last one counts.
 const journalSchema = "ggufreap/journal/v1"
 
 // maxJournal bounds what is read of a journal. That of a split into as many shards as
@@ -43,39 +39,39 @@ type journalSource struct {
 
 // A journalShard is one file that the release will have.
 type journalShard struct {
-	Name   string `json:"name"`
-	Size   int64  `json:"size"`
-	Header Sum    `json:"header"` // BLAKE3 of everything before the data section
-	Ranges Sum    `json:"ranges"` // BLAKE3 of a line for each source range: FILE TAB OFFSET TAB LENGTH LF
+	Name   string       `json:"name"`
+	Size   int64        `json:"size"`
+	Header manifest.Sum `json:"header"` // BLAKE3 of everything before the data section
+	Ranges manifest.Sum `json:"ranges"` // BLAKE3 of a line for each source range: FILE TAB OFFSET TAB LENGTH LF
 }
 
 // journalEntry is any other line.
 type journalEntry struct {
-	Shard  int `json:"shard"` // from 1, as in file names
-	SHA256 Sum `json:"sha256"`
+	Shard  int          `json:"shard"` // from 1, as in file names
+	SHA256 manifest.Sum `json:"sha256"`
 }
 
-// A journal is the file of that name, locked and being added to.
+// A journal is the file [manifest.JournalName], locked and being added to.
 type journal struct {
 	file disk.LockedFile
 
 	mu       sync.Mutex
-	end      int64       // where the next line goes
-	finished map[int]Sum // by shard, from 0
-	err      error       // the first of adding; it sticks
+	end      int64                // where the next line goes
+	finished map[int]manifest.Sum // by shard, from 0
+	err      error                // the first of adding; it sticks
 }
 
 // lockJournal opens the journal of a folder, or makes an empty one, and returns its
 // head, nil when it has none.
 func lockJournal(f disk.Folder) (*journal, *journalHead, error) {
-	file, err := f.Lock(JournalName)
+	file, err := f.Lock(manifest.JournalName)
 	if err != nil {
 		return nil, nil, err
 	}
-	j := &journal{file: file, finished: map[int]Sum{}}
+	j := &journal{file: file, finished: map[int]manifest.Sum{}}
 	head, err := j.read()
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("%s: %w", JournalName, err), file.Close())
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", manifest.JournalName, err), file.Close())
 	}
 	return j, head, nil
 }
@@ -100,8 +96,8 @@ func (j *journal) read() (*journalHead, error) {
 
 // parseJournal reads the lines of a journal and returns where the last whole one ends.
 // What follows it was being written when the run ended, and is left out.
-func parseJournal(data []byte) (head *journalHead, finished map[int]Sum, end int64, err error) {
-	finished = map[int]Sum{}
+func parseJournal(data []byte) (head *journalHead, finished map[int]manifest.Sum, end int64, err error) {
+	finished = map[int]manifest.Sum{}
 	for number := 1; ; number++ {
 		line, _, whole := bytes.Cut(data[end:], []byte("\n"))
 		if !whole {
@@ -133,7 +129,7 @@ func parseHead(line []byte) (*journalHead, error) {
 	return head, parseLine(line, head)
 }
 
-func parseEntry(line []byte, shards int, finished map[int]Sum) error {
+func parseEntry(line []byte, shards int, finished map[int]manifest.Sum) error {
 	var e journalEntry
 	if err := parseLine(line, &e); err != nil {
 		return err
@@ -166,12 +162,12 @@ func (j *journal) begin(head *journalHead) error {
 	if err != nil {
 		return err
 	}
-	j.end, j.finished = 0, map[int]Sum{}
+	j.end, j.finished = 0, map[int]manifest.Sum{}
 	return j.add(line)
 }
 
 // finish notes that a shard, which has this sum, is written and synced.
-func (j *journal) finish(shard int, sum Sum) error {
+func (j *journal) finish(shard int, sum manifest.Sum) error {
 	line, err := json.Marshal(journalEntry{shard + 1, sum})
 	if err != nil {
 		return err
@@ -204,7 +200,7 @@ func (j *journal) add(line []byte) error {
 }
 
 // sum returns the sum of a finished shard.
-func (j *journal) sum(shard int) (Sum, bool) {
+func (j *journal) sum(shard int) (manifest.Sum, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	sum, ok := j.finished[shard]

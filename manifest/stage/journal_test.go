@@ -1,4 +1,4 @@
-package manifest
+package stage
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ggufreap/manifest"
 )
 
 // journalOf is a journal of two shards, of which the second is finished.
@@ -23,10 +25,10 @@ func journalOf(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(line) + "\n" + entryLine(2, Sum{1})
+	return string(line) + "\n" + entryLine(2, manifest.Sum{1})
 }
 
-func entryLine(shard int, sum Sum) string {
+func entryLine(shard int, sum manifest.Sum) string {
 	return fmt.Sprintf(`{"shard":%d,"sha256":"%s"}`, shard, sum) + "\n"
 }
 
@@ -35,33 +37,33 @@ func TestParseJournal(t *testing.T) {
 	head := whole[:strings.IndexByte(whole, '\n')+1]
 	for name, test := range map[string]struct {
 		text     string
-		finished map[int]Sum
+		finished map[int]manifest.Sum
 		rest     int // bytes that do not count
 		want     string
 	}{
-		"empty":            {text: "", finished: map[int]Sum{}},
-		"head":             {text: head, finished: map[int]Sum{}},
-		"head cut short":   {text: head[:len(head)-1], finished: map[int]Sum{}, rest: len(head) - 1},
-		"one":              {text: whole, finished: map[int]Sum{1: {1}}},
-		"cut short":        {text: whole + entryLine(1, Sum{2})[:40], finished: map[int]Sum{1: {1}}, rest: 40},
-		"zeros behind":     {text: whole + "\x00\x00\x00", finished: map[int]Sum{1: {1}}, rest: 3},
-		"twice":            {text: whole + entryLine(2, Sum{3}) + entryLine(1, Sum{2}), finished: map[int]Sum{0: {2}, 1: {3}}},
+		"empty":            {text: "", finished: map[int]manifest.Sum{}},
+		"head":             {text: head, finished: map[int]manifest.Sum{}},
+		"head cut short":   {text: head[:len(head)-1], finished: map[int]manifest.Sum{}, rest: len(head) - 1},
+		"one":              {text: whole, finished: map[int]manifest.Sum{1: {1}}},
+		"cut short":        {text: whole + entryLine(1, manifest.Sum{2})[:40], finished: map[int]manifest.Sum{1: {1}}, rest: 40},
+		"zeros behind":     {text: whole + "\x00\x00\x00", finished: map[int]manifest.Sum{1: {1}}, rest: 3},
+		"twice":            {text: whole + entryLine(2, manifest.Sum{3}) + entryLine(1, manifest.Sum{2}), finished: map[int]manifest.Sum{0: {2}, 1: {3}}},
 		"another schema":   {text: `{"schema":"ggufreap/journal/v2"}` + "\n", want: "another version of this program"},
 		"no JSON":          {text: "hello\n", want: "line 1"},
 		"an empty line":    {text: whole + "\n", want: "line 3"},
-		"shard 0":          {text: whole + entryLine(0, Sum{}), want: "line 3: shard is 0, want 1 to 2"},
-		"shard 3":          {text: whole + entryLine(3, Sum{}), want: "shard is 3, want 1 to 2"},
+		"shard 0":          {text: whole + entryLine(0, manifest.Sum{}), want: "line 3: shard is 0, want 1 to 2"},
+		"shard 3":          {text: whole + entryLine(3, manifest.Sum{}), want: "shard is 3, want 1 to 2"},
 		"huge shard":       {text: whole + `{"shard":99999999999999999999,"sha256":""}` + "\n", want: "line 3"},
 		"short sum":        {text: whole + `{"shard":1,"sha256":"00"}` + "\n", want: "line 3"},
-		"unknown field":    {text: whole + strings.Replace(entryLine(1, Sum{}), "{", `{"x":1,`, 1), want: "not in the form"},
-		"field twice":      {text: whole + strings.Replace(entryLine(1, Sum{}), "{", `{"shard":2,`, 1), want: "not in the form"},
-		"spaces":           {text: whole + strings.Replace(entryLine(1, Sum{}), ":", ": ", 1), want: "not in the form"},
+		"unknown field":    {text: whole + strings.Replace(entryLine(1, manifest.Sum{}), "{", `{"x":1,`, 1), want: "not in the form"},
+		"field twice":      {text: whole + strings.Replace(entryLine(1, manifest.Sum{}), "{", `{"shard":2,`, 1), want: "not in the form"},
+		"spaces":           {text: whole + strings.Replace(entryLine(1, manifest.Sum{}), ":", ": ", 1), want: "not in the form"},
 		"field of head":    {text: strings.Replace(whole, `"origin"`, `"x":1,"origin"`, 1), want: "line 1: is not in the form"},
 		"CRLF":             {text: strings.ReplaceAll(whole, "\n", "\r\n"), want: "line 1"},
 		"deep":             {text: strings.Repeat("[", 1<<20) + "\n", want: "line 1"},
-		"head of nothing":  {text: `{"schema":"ggufreap/journal/v1","sources":null,"origin":null,"shards":null,"documents":null}` + "\n" + entryLine(1, Sum{}), want: "want 1 to 0"},
+		"head of nothing":  {text: `{"schema":"ggufreap/journal/v1","sources":null,"origin":null,"shards":null,"documents":null}` + "\n" + entryLine(1, manifest.Sum{}), want: "want 1 to 0"},
 		"a leading BOM":    {text: "\ufeff" + whole, want: "line 1"},
-		"entry before all": {text: entryLine(1, Sum{}) + whole, want: "line 1"},
+		"entry before all": {text: entryLine(1, manifest.Sum{}) + whole, want: "line 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, finished, end, err := parseJournal([]byte(test.text))
@@ -98,15 +100,15 @@ func TestJournalWritesOverWhatDoesNotCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.names[JournalName] = &memFile{data: []byte(journalOf(t) + strings.Repeat("x", 1000))}
+	d.names[manifest.JournalName] = &memFile{data: []byte(journalOf(t) + strings.Repeat("x", 1000))}
 	j, head, err := lockJournal(f)
 	if err != nil || head == nil {
 		t.Fatal(head, err)
 	}
-	if err := j.finish(0, Sum{2}); err != nil {
+	if err := j.finish(0, manifest.Sum{2}); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := d.files()[JournalName], journalOf(t)+entryLine(1, Sum{2}); got != want {
+	if got, want := d.files()[manifest.JournalName], journalOf(t)+entryLine(1, manifest.Sum{2}); got != want {
 		t.Errorf("the journal is %q, want %q", got, want)
 	}
 }
@@ -139,17 +141,17 @@ func TestJournalThatIsNotOurs(t *testing.T) {
 		make func(path string) error
 		want string
 	}{
-		"text":   {func(p string) error { return os.WriteFile(p, []byte("hello\n"), 0o666) }, JournalName + ": line 1"},
+		"text":   {func(p string) error { return os.WriteFile(p, []byte("hello\n"), 0o666) }, manifest.JournalName + ": line 1"},
 		"huge":   {func(p string) error { return errors.Join(touch(p), os.Truncate(p, 1<<40)) }, "has 1099511627776 bytes"},
 		"folder": {func(p string) error { return os.Mkdir(p, 0o777) }, "not a regular file"},
 		"link":   {func(p string) error { return os.Symlink("elsewhere", p) }, "not a regular file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := test.make(filepath.Join(dir, JournalName)); err != nil {
+			if err := test.make(filepath.Join(dir, manifest.JournalName)); err != nil {
 				t.Fatal(err)
 			}
-			_, err := NewStage(dir, r, StageOptions{Resume: true})
+			_, err := Open(dir, r, Options{Resume: true})
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want an error with %q", err, test.want)
 			}

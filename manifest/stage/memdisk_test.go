@@ -1,4 +1,4 @@
-package manifest
+package stage
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"ggufreap/manifest/internal/disk"
+	"ggufreap/manifest/stage/internal/disk"
 )
 
 var (

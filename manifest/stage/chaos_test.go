@@ -1,4 +1,4 @@
-package manifest
+package stage
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"ggufreap/gguf"
+	"ggufreap/manifest"
 )
 
 // chaos multiplies the random sessions.
@@ -28,26 +29,26 @@ const memPath = "release/folder"
 func reference(t *testing.T, r Release) (files map[string]string, operations int) {
 	t.Helper()
 	d := &memDisk{}
-	if err := runOn(d, r, StageOptions{}); err != nil {
+	if err := runOn(d, r, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return d.files(), d.count
 }
 
 // runOn writes a release as the command does.
-func runOn(d *memDisk, r Release, o StageOptions) error {
-	s, err := newStage(d, memPath, r, o)
+func runOn(d *memDisk, r Release, o Options) error {
+	f, err := open(d, memPath, r, o)
 	if err != nil {
 		return err
 	}
-	_, err = fillStage(s)
-	return errors.Join(err, s.Close())
+	_, err = writeAll(f)
+	return errors.Join(err, f.Close())
 }
 
 // isFinished reports whether the folder says that it is a finished release.
 func isFinished(files map[string]string) bool {
-	_, list := files[SumsName]
-	_, journal := files[JournalName]
+	_, list := files[manifest.SumsName]
+	_, journal := files[manifest.JournalName]
 	return list && !journal
 }
 
@@ -59,11 +60,11 @@ func checkSound(t *testing.T, d *memDisk, want map[string]string, what string) {
 	if isFinished(files) && want != nil && !maps.Equal(files, want) {
 		t.Fatalf("%s: the folder says that it is finished, but holds %q", what, slices.Sorted(maps.Keys(files)))
 	}
-	list, ok := files[SumsName]
+	list, ok := files[manifest.SumsName]
 	if !ok {
 		return
 	}
-	sums, err := ReadSums(strings.NewReader(list))
+	sums, err := manifest.ReadSums(strings.NewReader(list))
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
@@ -92,7 +93,7 @@ func newTally(t *testing.T, session string) *tally {
 func (c *tally) finish(t *testing.T, d *memDisk, r Release, want map[string]string, what string) {
 	t.Helper()
 	if !isFinished(d.files()) {
-		if err := runOn(d, r, StageOptions{Resume: true}); err != nil {
+		if err := runOn(d, r, Options{Resume: true}); err != nil {
 			t.Errorf("%s: going on: %v", what, err)
 		}
 	}
@@ -134,7 +135,7 @@ func TestFaultAtEveryOperation(t *testing.T) {
 	seen := map[string]int{}
 	for failAt := 1; failAt <= operations; failAt++ {
 		d := &memDisk{failAt: failAt}
-		err := runOn(d, r, StageOptions{Workers: 1})
+		err := runOn(d, r, Options{Workers: 1})
 		what := fmt.Sprintf("operation %d, %s", failAt, d.failed)
 		seen[d.failed]++
 		count.faults++
@@ -163,7 +164,7 @@ func TestFaultAtEveryOperation(t *testing.T) {
 // beside the journal.
 func checkKept(t *testing.T, d *memDisk, what string) {
 	t.Helper()
-	data, ok := d.files()[JournalName]
+	data, ok := d.files()[manifest.JournalName]
 	if !ok {
 		if !isFinished(d.files()) {
 			t.Errorf("%s: left %q without a journal", what, slices.Sorted(maps.Keys(d.files())))
@@ -186,7 +187,7 @@ func TestKillAtEveryOperation(t *testing.T) {
 	count := newTally(t, "kills at each operation")
 	for dieAt := 1; dieAt <= operations; dieAt++ {
 		d := &memDisk{dieAt: dieAt}
-		for runOn(d, r, StageOptions{Workers: 1, Resume: true}) != nil {
+		for runOn(d, r, Options{Workers: 1, Resume: true}) != nil {
 			what := fmt.Sprintf("seed %d, killed at operation %d, later at %d, %s", seed, dieAt, d.dieAt, d.failed)
 			if !d.dead {
 				t.Fatalf("%s: a run failed that was not killed", what)
@@ -216,7 +217,7 @@ func TestPowerCut(t *testing.T) {
 		for {
 			d.dieAt = 1 + rng.IntN(operations+operations/4)
 			at := d.dieAt
-			err := runOn(d, r, StageOptions{Workers: 1 + rng.IntN(3), Resume: true})
+			err := runOn(d, r, Options{Workers: 1 + rng.IntN(3), Resume: true})
 			if err == nil {
 				break
 			}
@@ -281,7 +282,7 @@ func TestFaultAtEveryRead(t *testing.T) {
 			faults := &sourceFaults{failAt: failAt, short: short}
 			r := faultyRelease(t, faults)
 			d := &memDisk{}
-			err := runOn(d, r, StageOptions{Workers: 1})
+			err := runOn(d, r, Options{Workers: 1})
 			if faults.count < failAt {
 				break
 			}
@@ -306,19 +307,14 @@ func TestFaultAtEveryRead(t *testing.T) {
 // faultyRelease is testRelease with faults in its source.
 func faultyRelease(t *testing.T, faults *sourceFaults) Release {
 	t.Helper()
-	c := testContents(1)
-	for i := range c.Views {
-		for k := range c.Views[i].Extents {
-			e := &c.Views[i].Extents[k]
-			e.Source = &faultySource{e.Source, faults}
-		}
-	}
-	layout, err := gguf.NewLayout(c, gguf.Split{Shards: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
 	r := testRelease(t, 3)
-	r.Layout = layout
+	r.Layout = testLayout(t, testModel(1), 3, func(c *gguf.Contents) {
+		for _, v := range c.Views {
+			for i, e := range v.Extents {
+				v.Extents[i].Source = &faultySource{e.Source, faults}
+			}
+		}
+	})
 	return r
 }
 
@@ -331,7 +327,7 @@ func TestCancelAtEveryWrite(t *testing.T) {
 		d := &memDisk{}
 		ctx, cancel := context.WithCancel(context.Background())
 		steps := 0
-		s, err := newStage(d, memPath, r, StageOptions{Workers: 1, Progress: func(int64, int64) {
+		f, err := open(d, memPath, r, Options{Workers: 1, Progress: func(int64, int64) {
 			if steps++; steps == stop {
 				cancel()
 			}
@@ -339,21 +335,21 @@ func TestCancelAtEveryWrite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.WriteShards(ctx)
+		_, err = f.WriteShards(ctx)
 		cancel()
 		count.kills++
 		if steps < stop {
-			s.Close()
+			f.Close()
 			return
 		}
-		if err := s.Close(); err != nil {
+		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
 		if err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatalf("step %d: got %v, want %v", stop, err, context.Canceled)
 		}
-		if (s.Finished() > 0) != (d.names != nil) {
-			t.Fatalf("step %d: %d shards are finished, the folder holds %q", stop, s.Finished(), slices.Sorted(maps.Keys(d.files())))
+		if (f.Finished() > 0) != (d.names != nil) {
+			t.Fatalf("step %d: %d shards are finished, the folder holds %q", stop, f.Finished(), slices.Sorted(maps.Keys(d.files())))
 		}
 		count.finish(t, d, r, want, fmt.Sprintf("step %d", stop))
 	}

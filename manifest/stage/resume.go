@@ -1,19 +1,20 @@
-package manifest
+package stage
 
 import (
 	"context"
 	"fmt"
 	"io"
 
+	"ggufreap/manifest"
 	"ggufreap/manifest/internal/pass"
 )
 
 // recheck reads a shard that an earlier run finished, and reports whether it is what
 // that run wrote; its digests are then filled in. One that is not, or cannot be read, is
 // to be written again.
-func (s *Stage) recheck(ctx context.Context, job shardJob, want Sum) (bool, error) {
+func (f *Folder) recheck(ctx context.Context, job shardJob, want manifest.Sum) (bool, error) {
 	for _, published := range []bool{false, true} {
-		err := s.checkShard(ctx, job, want, published)
+		err := f.checkShard(ctx, job, want, published)
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
@@ -22,45 +23,47 @@ func (s *Stage) recheck(ctx context.Context, job shardJob, want Sum) (bool, erro
 			return true, nil
 		}
 	}
-	s.journal.forget(job.i)
+	f.journal.forget(job.i)
 	job.file.redone = true
-	if err := ignoreMissing(s.folder.Remove(job.file.Name + partSuffix)); err != nil {
-		return false, s.wrap(job.file.Name, err)
+	if err := ignoreMissing(f.dir.Remove(job.file.Name + partSuffix)); err != nil {
+		return false, f.wrap(job.file.Name, err)
 	}
 	return false, nil
 }
 
 // checkShard takes the digests of a shard from its file, which must have the wanted sum.
-func (s *Stage) checkShard(ctx context.Context, job shardJob, want Sum, published bool) error {
+func (f *Folder) checkShard(ctx context.Context, job shardJob, want manifest.Sum, published bool) error {
 	name := job.file.Name
 	if !published {
 		name += partSuffix
 	}
-	f, err := s.folder.Open(name)
+	file, err := f.dir.Open(name)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	size, err := f.Size()
+	defer file.Close()
+	size, err := file.Size()
 	if err != nil {
 		return err
 	}
 	if size != job.shard.Size {
 		return fmt.Errorf("%q has %d bytes, want %d", name, size, job.shard.Size)
 	}
-	hasher, listener := job.Hasher(), newTensorListener(s.options.Check)
+	hasher, draft := job.Hasher(), job.draft.Shard(job.i, f.options.Check)
 	var spans []pass.Span
 	for i, v := range job.shard.Views {
-		spans = append(spans, pass.Span{Offset: job.shard.DataOffset + job.shard.Offsets[i], Size: v.Size(), Begin: func() io.Writer {
-			return listener.begin(&job.tensors[i])
-		}})
+		spans = append(spans, pass.Span{
+			Offset: job.shard.DataOffset + job.shard.Offsets[i],
+			Size:   v.Size(),
+			Begin:  func() io.Writer { return draft.Tensor(i) },
+		})
 	}
-	err = pass.Scan(ctx, f, size, job.Buf, io.MultiWriter(hasher, job.count), spans)
+	err = pass.Scan(ctx, file, size, job.Buf, io.MultiWriter(hasher, job.count), spans)
 	if err == nil {
-		err = listener.end()
+		err = draft.End()
 	}
-	s.read.Add(hasher.Size())
-	if got := Sum(hasher.Sum()); err == nil && got != want {
+	f.read.Add(hasher.Size())
+	if got := manifest.Sum(hasher.Sum()); err == nil && got != want {
 		err = fmt.Errorf("%q has the sum %s, want %s", name, got, want)
 	}
 	if err != nil {
