@@ -17,47 +17,47 @@ import (
 // Publish gives every staged file its name, then writes the list of sums, and removes
 // the journal last. That a file is missing which Open was told of is an error. A
 // release whose publishing failed can be resumed.
-func (s *Folder) Publish(ctx context.Context) error {
-	if err := s.checkComplete(); err != nil {
+func (f *Folder) Publish(ctx context.Context) error {
+	if err := f.checkComplete(); err != nil {
 		return err
 	}
-	list, err := s.sumKept(ctx)
+	list, err := f.sumKept(ctx)
 	if err != nil {
 		return err
 	}
-	if err := s.here(); err != nil {
+	if err := f.here(); err != nil {
 		return err
 	}
-	if err := s.dropOldList(); err != nil {
+	if err := f.dropOldList(); err != nil {
 		return err
 	}
-	for i := range s.staged {
-		f := &s.staged[i]
-		if err := s.publish(f); err != nil {
+	for i := range f.staged {
+		file := &f.staged[i]
+		if err := f.publish(file); err != nil {
 			return err
 		}
-		list = append(list, f.FileSum)
+		list = append(list, file.FileSum)
 	}
-	if err := s.syncNames(); err != nil {
+	if err := f.syncNames(); err != nil {
 		return err
 	}
-	if err := s.writeList(list); err != nil {
+	if err := f.writeList(list); err != nil {
 		return err
 	}
-	if err := s.here(); err != nil {
+	if err := f.here(); err != nil {
 		return err
 	}
-	if err := s.journal.file.Discard(); err != nil {
-		return s.wrap(manifest.JournalName, err)
+	if err := f.journal.file.Discard(); err != nil {
+		return f.wrap(manifest.JournalName, err)
 	}
-	s.done = true
-	return s.syncNames()
+	f.done = true
+	return f.syncNames()
 }
 
 // checkComplete refuses to publish less than was announced.
-func (s *Folder) checkComplete() error {
-	for _, name := range slices.Sorted(maps.Keys(s.names)) {
-		if name != manifest.SumsName && !slices.ContainsFunc(s.staged, func(f stagedFile) bool { return f.Name == name }) {
+func (f *Folder) checkComplete() error {
+	for _, name := range slices.Sorted(maps.Keys(f.names)) {
+		if name != manifest.SumsName && !slices.ContainsFunc(f.staged, func(file stagedFile) bool { return file.Name == name }) {
 			return fmt.Errorf("file %q was announced for this release and not written", name)
 		}
 	}
@@ -65,74 +65,74 @@ func (s *Folder) checkComplete() error {
 }
 
 // writeList writes the list of sums, which makes the folder a release.
-func (s *Folder) writeList(list []manifest.FileSum) error {
-	sum, err := s.writeFile(manifest.SumsName, 0, pass.NewHasher(), func(w io.Writer) error { return manifest.WriteSums(w, list) })
+func (f *Folder) writeList(list []manifest.FileSum) error {
+	sum, err := f.writeFile(manifest.SumsName, 0, pass.NewHasher(), func(w io.Writer) error { return manifest.WriteSums(w, list) })
 	if err != nil {
 		return err
 	}
-	if err := s.publish(&stagedFile{FileSum: manifest.FileSum{Name: manifest.SumsName, SHA256: sum}}); err != nil {
+	if err := f.publish(&stagedFile{FileSum: manifest.FileSum{Name: manifest.SumsName, SHA256: sum}}); err != nil {
 		return err
 	}
-	return s.syncNames()
+	return f.syncNames()
 }
 
-func (s *Folder) syncNames() error {
-	if err := s.dir.Sync(); err != nil {
-		return fmt.Errorf("syncing folder %q: %w", s.path, err)
+func (f *Folder) syncNames() error {
+	if err := f.dir.Sync(); err != nil {
+		return fmt.Errorf("syncing folder %q: %w", f.path, err)
 	}
 	return nil
 }
 
 // sumKept takes the sums of files that were in the folder before and stay.
-func (s *Folder) sumKept(ctx context.Context) ([]manifest.FileSum, error) {
-	sums := make([]manifest.FileSum, len(s.kept))
-	err := pass.ForEach(ctx, len(s.kept), s.options.Workers, func(ctx context.Context, i int, w *pass.Worker) error {
-		sum, err := s.sum(ctx, s.kept[i], w)
-		sums[i] = manifest.FileSum{Name: s.kept[i], SHA256: sum}
+func (f *Folder) sumKept(ctx context.Context) ([]manifest.FileSum, error) {
+	sums := make([]manifest.FileSum, len(f.kept))
+	err := pass.ForEach(ctx, len(f.kept), f.options.Workers, func(ctx context.Context, i int, w *pass.Worker) error {
+		sum, err := f.sum(ctx, f.kept[i], w)
+		sums[i] = manifest.FileSum{Name: f.kept[i], SHA256: sum}
 		return err
 	})
 	return sums, err
 }
 
 // sum takes the sum of a file of the folder.
-func (s *Folder) sum(ctx context.Context, name string, w *pass.Worker) (manifest.Sum, error) {
-	f, err := s.dir.Open(name)
+func (f *Folder) sum(ctx context.Context, name string, w *pass.Worker) (manifest.Sum, error) {
+	file, err := f.dir.Open(name)
 	if err != nil {
-		return manifest.Sum{}, fmt.Errorf("output folder %q: %w", s.path, err)
+		return manifest.Sum{}, fmt.Errorf("output folder %q: %w", f.path, err)
 	}
-	defer f.Close()
-	size, err := f.Size()
+	defer file.Close()
+	size, err := file.Size()
 	if err != nil {
-		return manifest.Sum{}, fmt.Errorf("output folder %q: %w", s.path, err)
+		return manifest.Sum{}, fmt.Errorf("output folder %q: %w", f.path, err)
 	}
 	hasher := w.Hasher()
-	if err := pass.Scan(ctx, f, size, w.Buf, hasher, nil); err != nil {
-		return manifest.Sum{}, fmt.Errorf("%q: %w", filepath.Join(s.path, name), err)
+	if err := pass.Scan(ctx, file, size, w.Buf, hasher, nil); err != nil {
+		return manifest.Sum{}, fmt.Errorf("%q: %w", filepath.Join(f.path, name), err)
 	}
 	return hasher.Sum(), nil
 }
 
 // dropOldList removes the list of an earlier release before its files are replaced, so
 // that no list ever stands beside files that it does not describe.
-func (s *Folder) dropOldList() error {
-	err := s.dir.Remove(manifest.SumsName)
+func (f *Folder) dropOldList() error {
+	err := f.dir.Remove(manifest.SumsName)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return s.wrap(manifest.SumsName, err)
+		return f.wrap(manifest.SumsName, err)
 	}
-	return s.syncNames()
+	return f.syncNames()
 }
 
 // publish gives a file its name, unless an earlier run did.
-func (s *Folder) publish(f *stagedFile) error {
-	if f.published {
+func (f *Folder) publish(file *stagedFile) error {
+	if file.published {
 		return nil
 	}
-	if err := s.dir.Rename(f.Name+partSuffix, f.Name); err != nil {
-		return s.wrap(f.Name, err)
+	if err := f.dir.Rename(file.Name+partSuffix, file.Name); err != nil {
+		return f.wrap(file.Name, err)
 	}
-	f.published = true
+	file.published = true
 	return nil
 }

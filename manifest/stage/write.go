@@ -17,25 +17,25 @@ import (
 // WriteShards writes all shards, in parallel, and returns the pin of what was written:
 // the digests come from the pass that writes. Shards that an earlier run finished are
 // read once instead, and written again when they are not what that run wrote.
-func (s *Folder) WriteShards(ctx context.Context) (*manifest.Pin, error) {
-	layout := s.release.Layout
-	draft, err := manifest.NewDraft(s.release.Stem, layout, s.release.Slabs)
+func (f *Folder) WriteShards(ctx context.Context) (*manifest.Pin, error) {
+	layout := f.release.Layout
+	draft, err := manifest.NewDraft(f.release.Stem, layout, f.release.Slabs)
 	if err != nil {
 		return nil, err
 	}
 	staged := make([]stagedFile, len(layout.Shards))
 	sums := make([]manifest.Sum, len(staged))
-	count := pass.NewMeter(layout.Bytes(), s.options.Progress)
-	err = pass.ForEach(ctx, len(staged), s.options.Workers, func(ctx context.Context, i int, w *pass.Worker) error {
-		staged[i].Name = s.release.shardName(i)
-		err := s.makeShard(ctx, shardJob{i, &staged[i], layout.Shards[i], draft, count, w})
+	count := pass.NewMeter(layout.Bytes(), f.options.Progress)
+	err = pass.ForEach(ctx, len(staged), f.options.Workers, func(ctx context.Context, i int, w *pass.Worker) error {
+		staged[i].Name = f.release.shardName(i)
+		err := f.makeShard(ctx, shardJob{i, &staged[i], layout.Shards[i], draft, count, w})
 		sums[i] = staged[i].SHA256
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.staged = staged
+	f.staged = staged
 	return draft.Finish(sums)
 }
 
@@ -50,23 +50,23 @@ type shardJob struct {
 }
 
 // makeShard writes a shard unless an earlier run did.
-func (s *Folder) makeShard(ctx context.Context, job shardJob) error {
-	if want, finished := s.journal.sum(job.i); finished {
-		found, err := s.recheck(ctx, job, want)
+func (f *Folder) makeShard(ctx context.Context, job shardJob) error {
+	if want, finished := f.journal.sum(job.i); finished {
+		found, err := f.recheck(ctx, job, want)
 		if found || err != nil {
 			return err
 		}
 	}
-	return s.writeShard(ctx, job)
+	return f.writeShard(ctx, job)
 }
 
 // writeShard writes one shard under its temporary name and fills in the digests. The
 // journal notes it once its bytes are durable and its sources are known to have been
 // themselves until the last of them was read.
-func (s *Folder) writeShard(ctx context.Context, job shardJob) error {
-	draft := job.draft.Shard(job.i, s.options.Check)
+func (f *Folder) writeShard(ctx context.Context, job shardJob) error {
+	draft := job.draft.Shard(job.i, f.options.Check)
 	var err error
-	job.file.SHA256, err = s.writeFile(job.file.Name, job.shard.Size, job.Hasher(), func(w io.Writer) error {
+	job.file.SHA256, err = f.writeFile(job.file.Name, job.shard.Size, job.Hasher(), func(w io.Writer) error {
 		err := job.shard.Write(ctx, io.MultiWriter(w, job.count), job.CopyBuffer(), draft.Tensor)
 		if err != nil {
 			return err
@@ -76,61 +76,61 @@ func (s *Folder) writeShard(ctx context.Context, job shardJob) error {
 	if err != nil {
 		return err
 	}
-	s.read.Add(job.shard.TensorBytes())
-	if err := s.checkSame(job); err != nil {
+	f.read.Add(job.shard.TensorBytes())
+	if err := f.checkSame(job); err != nil {
 		return err
 	}
-	if err := s.journal.finish(job.i, job.file.SHA256); err != nil {
-		return s.wrap(manifest.JournalName, err)
+	if err := f.journal.finish(job.i, job.file.SHA256); err != nil {
+		return f.wrap(manifest.JournalName, err)
 	}
 	return nil
 }
 
 // checkSame makes sure that a written shard is where it was written, and that the source
 // it was read from has not changed.
-func (s *Folder) checkSame(job shardJob) error {
-	if err := s.here(); err != nil {
+func (f *Folder) checkSame(job shardJob) error {
+	if err := f.here(); err != nil {
 		return err
 	}
-	if err := s.exists(job.file.Name + partSuffix); err != nil {
-		return s.wrap(job.file.Name, fmt.Errorf("it is gone: %w", err))
+	if err := f.exists(job.file.Name + partSuffix); err != nil {
+		return f.wrap(job.file.Name, fmt.Errorf("it is gone: %w", err))
 	}
-	if s.options.Unchanged == nil {
+	if f.options.Unchanged == nil {
 		return nil
 	}
-	if err := s.options.Unchanged(); err != nil {
+	if err := f.options.Unchanged(); err != nil {
 		return fmt.Errorf("the source changed while it was read: %w", err)
 	}
 	return nil
 }
 
-func (s *Folder) exists(name string) error {
-	f, err := s.dir.Open(name)
+func (f *Folder) exists(name string) error {
+	file, err := f.dir.Open(name)
 	if err != nil {
 		return err
 	}
-	return f.Close()
+	return file.Close()
 }
 
 // WriteFile writes a document of the release. Its bytes come from write.
-func (s *Folder) WriteFile(name string, write func(w io.Writer) error) error {
-	if err := s.checkClaimed(name); err != nil {
+func (f *Folder) WriteFile(name string, write func(w io.Writer) error) error {
+	if err := f.checkClaimed(name); err != nil {
 		return err
 	}
-	sum, err := s.writeFile(name, 0, pass.NewHasher(), write)
+	sum, err := f.writeFile(name, 0, pass.NewHasher(), write)
 	if err != nil {
 		return err
 	}
-	s.staged = append(s.staged, stagedFile{FileSum: manifest.FileSum{Name: name, SHA256: sum}})
+	f.staged = append(f.staged, stagedFile{FileSum: manifest.FileSum{Name: name, SHA256: sum}})
 	return nil
 }
 
 // checkClaimed refuses a document that was not announced, or is staged already.
-func (s *Folder) checkClaimed(name string) error {
-	if !slices.Contains(s.release.Documents, name) {
+func (f *Folder) checkClaimed(name string) error {
+	if !slices.Contains(f.release.Documents, name) {
 		return fmt.Errorf("file name %q was not announced for this release", name)
 	}
-	if slices.ContainsFunc(s.staged, func(f stagedFile) bool { return f.Name == name }) {
+	if slices.ContainsFunc(f.staged, func(file stagedFile) bool { return file.Name == name }) {
 		return fmt.Errorf("file name %q is written twice", name)
 	}
 	return nil
@@ -138,19 +138,19 @@ func (s *Folder) checkClaimed(name string) error {
 
 // writeFile makes the temporary file of name, of size bytes where that is known, and
 // returns once its bytes are durable.
-func (s *Folder) writeFile(name string, size int64, hasher *pass.Hasher, write func(w io.Writer) error) (manifest.Sum, error) {
-	f, err := s.dir.Create(name + partSuffix)
+func (f *Folder) writeFile(name string, size int64, hasher *pass.Hasher, write func(w io.Writer) error) (manifest.Sum, error) {
+	file, err := f.dir.Create(name + partSuffix)
 	if err != nil {
-		return manifest.Sum{}, s.wrap(name, err)
+		return manifest.Sum{}, f.wrap(name, err)
 	}
-	err = fill(f, size, hasher, write)
-	if closeErr := f.Close(); err == nil {
+	err = fill(file, size, hasher, write)
+	if closeErr := file.Close(); err == nil {
 		err = closeErr
 	}
 	if err != nil {
-		return manifest.Sum{}, s.wrap(name, err)
+		return manifest.Sum{}, f.wrap(name, err)
 	}
-	s.written.Add(hasher.Size())
+	f.written.Add(hasher.Size())
 	return hasher.Sum(), nil
 }
 
@@ -193,13 +193,13 @@ func (f *drainedFile) Write(p []byte) (int, error) {
 
 // wrap says which file of the release an error is about, and of a full disk what it
 // lacks.
-func (s *Folder) wrap(name string, err error) error {
-	err = fmt.Errorf("writing %q: %w", filepath.Join(s.path, name), err)
+func (f *Folder) wrap(name string, err error) error {
+	err = fmt.Errorf("writing %q: %w", filepath.Join(f.path, name), err)
 	if !disk.IsFull(err) {
 		return err
 	}
-	need := s.need(1)
-	if room, roomErr := s.dir.Room(); roomErr == nil && room.Free >= 0 {
+	need := f.need(1)
+	if room, roomErr := f.dir.Room(); roomErr == nil && room.Free >= 0 {
 		return fmt.Errorf("%w: %s of shards are still to be written, %s are free", err, words.Count(need, "byte"), words.Group(room.Free))
 	}
 	return fmt.Errorf("%w: %s of shards are still to be written", err, words.Count(need, "byte"))
