@@ -22,6 +22,9 @@ func newCutter(c Contents, s Split, alignment int64) (*cutter, error) {
 	head := func(i, n int) int64 {
 		return fixedHeader + splitMetadata(c.Metadata, i, n, len(c.Views)).encodedSize()
 	}
+	if len(c.Views) == 0 {
+		s.EmptyFirst = false // the only file is such a shard already
+	}
 	cut := &cutter{split: s, views: c.Views, alignment: alignment,
 		single: head(0, 1), first: head(0, 2), other: head(1, 2),
 		infos: make([]int64, len(c.Views)+1), data: make([]int64, len(c.Views)+1)}
@@ -81,15 +84,11 @@ func (c *cutter) atMost() ([]int, error) {
 	if c.fitsOne(limit) {
 		return []int{len(c.views)}, nil
 	}
+	if head := c.leastHead(); head > limit {
+		return nil, fmt.Errorf("the metadata alone takes %d bytes, more than the limit of %d", head, limit)
+	}
 	var ends []int
-	if c.split.EmptyFirst || len(c.views) == 0 {
-		head := c.first
-		if len(c.views) == 0 {
-			head = c.single
-		}
-		if head > limit {
-			return nil, fmt.Errorf("the metadata alone takes %d bytes, more than the limit of %d", head, limit)
-		}
+	if c.split.EmptyFirst {
 		ends = append(ends, 0)
 	}
 	for start := 0; start < len(c.views); {
@@ -112,6 +111,18 @@ func (c *cutter) fitsOne(limit int64) bool {
 	return !c.split.EmptyFirst && (most == 0 || n <= most) && c.sizeBehind(c.single, 0, n) <= limit
 }
 
+// leastHead returns the bytes of the metadata in the file that has it: of a model that
+// one tensor keeps in one file, or of a first shard.
+func (c *cutter) leastHead() int64 {
+	if c.indivisible() {
+		return c.single
+	}
+	return c.first
+}
+
+// indivisible reports whether the views make one file whatever its size.
+func (c *cutter) indivisible() bool { return len(c.views) < 2 && !c.split.EmptyFirst }
+
 // most returns the greatest end that a shard from start can have by number. The first
 // leaves something to others, or one file would have done.
 func (c *cutter) most(start int) int {
@@ -128,10 +139,10 @@ func (c *cutter) most(start int) int {
 // tooLarge says why the view at start fits no file.
 func (c *cutter) tooLarge(start int, limit int64) error {
 	size, note := c.size(start, start+1), ""
-	if len(c.views) == 1 && !c.split.EmptyFirst {
+	if c.indivisible() {
 		size = c.sizeBehind(c.single, 0, 1)
 	}
-	if start == 0 && !c.split.EmptyFirst && c.sizeBehind(c.other, 0, 1) <= limit {
+	if start == 0 && !c.split.EmptyFirst && max(c.first, c.sizeBehind(c.other, 0, 1)) <= limit {
 		note = fmt.Sprintf("; %d of them are metadata, which an empty first shard could hold", c.first)
 	}
 	return fmt.Errorf("tensor %s: a file that holds it alone has %d bytes, more than the limit of %d%s",

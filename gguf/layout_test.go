@@ -254,6 +254,9 @@ func TestShares(t *testing.T) {
 		{"nothing", NewMetadata(), Split{}, nil, []int{0}},
 		{"nothing in one", NewMetadata(), Split{Shards: 1}, nil, []int{0}},
 		{"nothing under a limit", NewMetadata(), Split{MaxBytes: 100}, nil, []int{0}},
+		{"nothing, first empty", NewMetadata(), Split{EmptyFirst: true}, nil, []int{0}},
+		{"nothing in one, first empty", NewMetadata(), Split{EmptyFirst: true, Shards: 1}, nil, []int{0}},
+		{"nothing under limits, first empty", NewMetadata(), Split{EmptyFirst: true, MaxBytes: 100, MaxTensors: 1}, nil, []int{0}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -288,13 +291,19 @@ func TestLayoutRefuses(t *testing.T) {
 	}{
 		{"more shards than tensors", none, Split{Shards: 4}, "4 shards asked for, but there are 3 tensors and a tensor is never cut"},
 		{"more shards than tensors, first empty", none, Split{Shards: 5, EmptyFirst: true}, "5 shards asked for, but there are 3 tensors"},
+		{"more shards than no tensors, first empty", func(c *Contents) { c.Views = nil }, Split{Shards: 2, EmptyFirst: true}, "2 shards asked for, but there are 0 tensors"},
 		{"empty first alone", none, Split{Shards: 1, EmptyFirst: true}, "an empty first shard needs at least 2 shards"},
 		{"too many shards", func(c *Contents) { c.Views = sized(make([]int64, 70000)...) }, Split{Shards: 65536}, "65536 shards asked for, a split can have 65535"},
 		{"too many by number", func(c *Contents) { c.Views = sized(make([]int64, 70000)...) }, Split{MaxTensors: 1}, "these limits give 70000 shards, a split can have 65535"},
 		{"count and size", none, Split{Shards: 2, MaxBytes: 1000}, "contradict each other"},
 		{"negative count", none, Split{Shards: -1}, "negative"},
 		{"tensor above the limit", none, Split{MaxBytes: 200}, `tensor "t0": a file that holds it alone has 224 bytes, more than the limit of 200`},
-		{"metadata near the limit", set("k", TextValue(strings.Repeat("x", 5000))), Split{MaxBytes: 5000}, "5168 of them are metadata, which an empty first shard could hold"},
+		{"metadata near the limit", set("k", TextValue(strings.Repeat("x", 4832))), Split{MaxBytes: 5000}, "5000 of them are metadata, which an empty first shard could hold"},
+		{"metadata a byte above the limit", set("k", TextValue(strings.Repeat("x", 4833))), Split{MaxBytes: 5000}, "the metadata alone takes 5001 bytes, more than the limit of 5000"},
+		{"metadata that only one file could have", func(c *Contents) {
+			c.Metadata.Set("k", TextValue(strings.Repeat("x", 4850)))
+			c.Views = c.Views[:1]
+		}, Split{MaxBytes: 5000}, `tensor "t0": a file that holds it alone has 5024 bytes, more than the limit of 5000`},
 		{"metadata above the limit", set("k", TextValue(strings.Repeat("x", 5000))), Split{MaxBytes: 5000, EmptyFirst: true}, "the metadata alone takes 5168 bytes, more than the limit of 5000"},
 		{"metadata above the limit, no tensors", func(c *Contents) { c.Views = nil }, Split{MaxBytes: 10}, "the metadata alone takes"},
 		{"version 1", func(c *Contents) { c.Version = 1 }, Split{}, "GGUF version 1 cannot be written"},

@@ -170,6 +170,50 @@ func TestIdentityRewrite(t *testing.T) {
 	}
 }
 
+// One file that is written as one keeps the split keys that other programs leave in it.
+// Split and merged, it has none: shards do not tell whether the file that they were had
+// some, nor whether its last tensor was padded.
+func TestWhatMergingLoses(t *testing.T) {
+	file := func(pairs uint64, keys func(*builder), end int) []byte {
+		b := little().headOf(2, 2, 2+pairs).pair(KeyArchitecture, Text, "x")
+		keys(b)
+		return b.pair("x.y", Uint8, uint8(1)).info("a", F32, 0, 9).info("b", F32, 64, 9).pad().data(36).add(make([]byte, 28)).data(36).add(make([]byte, end)).b
+	}
+	merged := func(t *testing.T, source []byte) []byte {
+		shards := writeShards(t, layOutAs(t, reopen(t, [][]byte{source}).Contents(), Split{Shards: 2}))
+		return writeShards(t, layOutAs(t, reopen(t, shards).Contents(), Split{Shards: 1}))[0]
+	}
+	none := func(*builder) {}
+	plain := file(0, none, 28)
+	for name, keys := range map[string]func(b *builder){
+		"count 0": func(b *builder) {
+			b.pair(KeySplitNo, Uint16, uint16(0)).pair(KeySplitTensors, Int32, int32(2)).pair(KeySplitCount, Uint16, uint16(0))
+		},
+		"count 1": func(b *builder) {
+			b.pair(KeySplitTensors, Int32, int32(2)).pair(KeySplitCount, Uint16, uint16(1)).pair(KeySplitNo, Uint16, uint16(0))
+		},
+		"other types": func(b *builder) {
+			b.pair(KeySplitTensors, Uint64, uint64(2)).pair(KeySplitCount, Uint32, uint32(1)).pair(KeySplitNo, Uint8, uint8(0))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			source := file(3, keys, 28)
+			m := reopen(t, [][]byte{source})
+			if out := writeShards(t, layOutAs(t, m.Contents(), Split{Shards: 1})); !bytes.Equal(out[0], source) {
+				t.Errorf("written as one file %q\nwant %q", out[0], source)
+			}
+			if got := merged(t, source); !bytes.Equal(got, plain) {
+				t.Errorf("split and merged %q\nwant %q", got, plain)
+			}
+		})
+	}
+	t.Run("last tensor not padded", func(t *testing.T) {
+		if got := merged(t, file(0, none, 0)); !bytes.Equal(got, plain) {
+			t.Errorf("split and merged %q\nwant %q", got, plain)
+		}
+	})
+}
+
 // Vocabulary files have no tensors, and end with their header.
 func TestIdentityRewriteWithoutTensors(t *testing.T) {
 	file := little().head(0, 1).pair(KeyArchitecture, Text, "bert").b

@@ -10,9 +10,13 @@ Usage:
   ggufreap reshard [flags] -o DIR ARTIFACT
 
 Tensors keep their bytes and their order, metadata its types, bytes and order;
-only the split keys change. Merging the shards of a model that was one file
-gives that file back, byte for byte. The source is only read. DIR gets the files
-and, last of all, MANIFEST.sha256: a folder with a manifest is finished.
+only the split keys change. The source is only read. DIR gets the files and,
+last of all, MANIFEST.sha256: a folder with a manifest is finished.
+
+Merging the shards of a model that was one file gives that file back, byte for
+byte, if it had no split keys and its data stood in order, each tensor padded
+with zeros to the alignment, the last one too. That is how most programs write
+it, and how merging does. A file that is written as one file keeps split keys.
 
 How to cut:
 ` + splitHelp + `
