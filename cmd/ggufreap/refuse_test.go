@@ -42,6 +42,53 @@ func TestNamesOfReleases(t *testing.T) {
 	}
 }
 
+// TestNamesOfSources takes no name from a source that --name could not give.
+func TestNamesOfSources(t *testing.T) {
+	t.Chdir(t.TempDir())
+	whole := write(t, smallMoE(), gguf.Split{})[0]
+	for file, tc := range map[string]struct{ reshard, prune string }{
+		"m-00001-of-00003.GGUF": {reshard: "taken for a shard"}, // the shard's number stays in the stem
+		".hid.gguf":             {"hidden file", "hidden file"},
+		"-x.gguf":               {"taken for a flag", "taken for a flag"},
+		" lead.gguf":            {"blank", "blank"},
+		"trail .gguf":           {reshard: "blank"},
+		"a\nb.gguf":             {"hides or acts on", "hides or acts on"},
+	} {
+		if err := os.Rename(whole, file); err != nil {
+			t.Fatal(err)
+		}
+		whole = file
+		path := "./" + file
+		for _, test := range []struct {
+			want string
+			args []string
+		}{
+			{tc.reshard, []string{"reshard", "--shards", "1"}},
+			{tc.reshard, []string{"reshard", "--shards", "2"}},
+			{tc.prune, []string{"prune", "--keep", "4"}},
+		} {
+			if test.want == "" {
+				succeed(t, append(test.args, "--dry-run", path)...)
+				continue
+			}
+			for _, end := range [][]string{{"--dry-run", path}, {"-o", "out", path}} {
+				said := refuse(t, test.want, append(test.args, end...)...)
+				if !strings.Contains(said, "the source's name gives the files the stem ") || !strings.Contains(said, "hint: --name STEM") {
+					t.Errorf("%q: said %s", file, said)
+				}
+			}
+			if exists("out") {
+				t.Fatalf("%q: left an output folder", file)
+			}
+		}
+		succeed(t, "reshard", "--shards", "2", "--name", "good", "-o", "out", path)
+		succeed(t, "verify", "out")
+		if err := os.RemoveAll("out"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestEmptyValues(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--max-shard-size has an empty value": {"reshard", "--max-shard-size", "", "-o", "out", "m.gguf"},

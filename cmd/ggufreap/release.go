@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -49,38 +50,42 @@ func checkFolder(c *cli.Context) error {
 	return nil
 }
 
-// stemFlag returns the stem that --name asks for, or another.
-func stemFlag(c *cli.Context, otherwise string) (string, error) {
+// stemFlag returns the stem that --name asks for, or the one that comes of the source's
+// name.
+func stemFlag(c *cli.Context, ofSource string) (string, error) {
 	if !c.IsSet("name") {
-		return otherwise, nil
+		if fault := stemFault(ofSource); fault != "" {
+			return "", withHint(fmt.Errorf("the source's name gives the files the stem %q: %s", ofSource, fault), "--name STEM gives them another")
+		}
+		return ofSource, nil
 	}
 	stem := strings.TrimSuffix(c.String("name"), ".gguf")
-	return stem, checkStem(stem)
+	if fault := stemFault(stem); fault != "" {
+		return "", usagef("--name is %q: %s", stem, fault)
+	}
+	return stem, nil
 }
 
-// checkStem refuses names that a shell, a terminal or another program would take for
-// something else.
-func checkStem(stem string) error {
-	why := ""
+// stemFault says why a shell, a terminal or another program would take a name for
+// something else, or "".
+func stemFault(stem string) string {
 	switch {
 	case stem == "":
-		why = "nothing is left without .gguf"
+		return "nothing is left without .gguf"
 	case unsafeAt(stem, "") >= 0:
-		why = "it has characters that a terminal hides or acts on"
+		return "it has characters that a terminal hides or acts on"
 	case strings.ContainsAny(stem, `/\`):
-		why = "it is a path; -o DIR names the folder"
+		return "it is a path; -o DIR names the folder"
 	case stem[0] == '-':
-		why = "it would be taken for a flag"
+		return "it would be taken for a flag"
 	case stem[0] == '.':
-		why = "it would be a hidden file"
+		return "it would be a hidden file"
 	case strings.TrimSpace(stem) != stem:
-		why = "it begins or ends with a blank"
+		return "it begins or ends with a blank"
 	case gguf.Stem(gguf.ShardName(stem, 0, 1)) != stem:
-		why = "it would be taken for a shard"
-	default:
-		return nil
+		return "it would be taken for a shard"
 	}
-	return usagef("--name is %q: %s", stem, why)
+	return ""
 }
 
 // shardNames lists the files that hold the model.
