@@ -361,7 +361,7 @@ func TestInterruptBeforeAnyShard(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	code := run(ctx, []string{"ggufreap", "prune", "--keep", "16", "-o", out, writeModel(t, smallK3(), 3)[0]}, nil, &stdout, &stderr)
+	code := newConsole(nil, &stdout, &stderr).run(ctx, nil, []string{"ggufreap", "prune", "--keep", "16", "-o", out, writeModel(t, smallK3(), 3)[0]})
 	if code != exitFailed || !strings.Contains(stderr.String(), "error: interrupted\n") {
 		t.Errorf("exit %d\n%s", code, stderr.String())
 	}
@@ -378,11 +378,31 @@ func TestInterruptDoesNotWaitForTheDisk(t *testing.T) {
 	con := newConsole(nil, &bytes.Buffer{}, &stderr)
 	hint := func() string { return "to go on: x" }
 	con.rest.Store(&hint)
-	if code := con.await(ctx, make(chan error), time.Millisecond); code != exitFailed {
+	if code := con.await(ctx, nil, make(chan error), time.Millisecond); code != exitFailed {
 		t.Errorf("exit %d, want %d", code, exitFailed)
 	}
 	if want := "ggufreap: error: interrupted\nggufreap: hint: to go on: x\n"; stderr.String() != want {
 		t.Errorf("stderr is %q, want %q", stderr.String(), want)
+	}
+}
+
+// TestSecondInterruptDoesNotWait has a command that does not end, and a bar on the screen.
+func TestSecondInterruptDoesNotWait(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	again := make(chan struct{})
+	close(again)
+	var stderr bytes.Buffer
+	con := newConsole(nil, &bytes.Buffer{}, &stderr)
+	con.progress = progressBar
+	con.startProgress("prune", 100).add(50)
+	hint := func() string { return "to go on: x" }
+	con.rest.Store(&hint)
+	if code := con.await(ctx, again, make(chan error), time.Hour); code != exitFailed {
+		t.Errorf("exit %d, want %d", code, exitFailed)
+	}
+	if want := "\r\x1b[Kggufreap: error: interrupted\nggufreap: hint: to go on: x\n"; !strings.HasSuffix(stderr.String(), want) {
+		t.Errorf("stderr is %q, want its end %q", stderr.String(), want)
 	}
 }
 

@@ -27,6 +27,7 @@ type console struct {
 	errColor bool // on err
 	width    int  // columns of the terminal that out is; 0 when it is none
 	errTerm  bool // err is a terminal
+	dumb     bool // the terminal can neither move its cursor nor show colors
 
 	// set by the flags of progressFlags
 	quiet    bool
@@ -40,7 +41,8 @@ func newConsole(stdin io.Reader, stdout, stderr io.Writer) *console {
 	con := &console{in: stdin, out: bufio.NewWriterSize(stdout, 64<<10), err: stderr, progress: progressAuto}
 	con.width = terminalWidth(stdout)
 	con.errTerm = terminalWidth(stderr) > 0
-	colors := os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "" && os.Getenv("TERM") != "dumb"
+	con.dumb = os.Getenv("TERM") == "dumb"
+	colors := os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "" && !con.dumb
 	con.color = colors && con.width > 0
 	con.errColor = colors && con.errTerm
 	return con

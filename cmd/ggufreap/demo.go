@@ -26,9 +26,7 @@ files stay for you to look at.
 
 Flags:
   -o, --output DIR       the folder to work in, empty or new (ggufreap-demo)
-  -q, --quiet            show no progress
-      --progress MODE    auto, bar, plain or none (auto)
-  -h, --help             show this text
+` + progressHelp + `  -h, --help             show this text
 
 Examples:
   ggufreap demo

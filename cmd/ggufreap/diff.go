@@ -25,9 +25,7 @@ Flags:
       --workers N        files read at once (two for each processor)
       --json             print a JSON document
       --type ID=B/E      teach a type: B bytes store E elements (repeatable)
-  -q, --quiet            show no progress
-      --progress MODE    auto, bar, plain or none (auto)
-  -h, --help             show this text
+` + progressHelp + `  -h, --help             show this text
 
 Exit codes:
   0  same weights and same metadata

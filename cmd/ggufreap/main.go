@@ -12,7 +12,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"os/signal"
 	"runtime"
@@ -34,10 +33,33 @@ var errDiffers = errors.New("the artifact is not what it should be")
 
 func main() {
 	tuneCollector()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	os.Exit(run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr))
+	con := newConsole(os.Stdin, os.Stdout, os.Stderr)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	ctx, again := interrupts(signals)
+	os.Exit(con.run(ctx, again, os.Args))
 }
+
+// interrupts returns a context that the first signal to end cancels, and a channel that
+// a second one closes. A third ends the process whatever it does.
+func interrupts(signals chan os.Signal) (context.Context, <-chan struct{}) {
+	ctx, cancel := context.WithCancel(context.Background())
+	again := make(chan struct{})
+	go func() {
+		<-signals
+		cancel()
+		for first := time.Now(); time.Since(first) < echo; {
+			<-signals
+		}
+		signal.Stop(signals)
+		close(again)
+	}()
+	return ctx, again
+}
+
+// echo is how long the first signal may come again without being a second one: parents
+// pass on what the terminal has sent to the whole group, and timeout(1) sends all twice.
+const echo = 100 * time.Millisecond
 
 // The collector's settings.
 const (
@@ -64,20 +86,19 @@ func tuneCollector() {
 }
 
 // run is the whole program: args[0] is its name. It returns the exit code.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	con := newConsole(stdin, stdout, stderr)
+func (con *console) run(ctx context.Context, again <-chan struct{}, args []string) int {
 	ended := make(chan error, 1)
 	go func() { ended <- newApp(con).RunContext(ctx, args) }()
-	return con.await(ctx, ended, patience)
+	return con.await(ctx, again, ended, patience)
 }
 
 // patience is how long an interrupted command may take to end.
 const patience = 800 * time.Millisecond
 
 // await waits for a command to end, and returns the exit code. An interrupted one that
-// waits for a slow disk is left behind: from any state of a release folder a later run
-// can go on.
-func (con *console) await(ctx context.Context, ended <-chan error, patience time.Duration) int {
+// waits for a slow disk is left behind, at once when it is interrupted again: from any
+// state of a release folder a later run can go on.
+func (con *console) await(ctx context.Context, again <-chan struct{}, ended <-chan error, patience time.Duration) int {
 	select {
 	case err := <-ended:
 		return con.conclude(ctx, err)
@@ -86,10 +107,11 @@ func (con *console) await(ctx context.Context, ended <-chan error, patience time
 	select {
 	case err := <-ended:
 		return con.conclude(ctx, err)
+	case <-again:
 	case <-time.After(patience):
-		con.failInterrupted(con.atRest())
-		return exitFailed
 	}
+	con.failInterrupted(con.atRest())
+	return exitFailed
 }
 
 // conclude prints the error of a command, if any, and turns it into the exit code.

@@ -31,9 +31,7 @@ Flags:
       --workers N        files read at once (two for each processor)
       --json             print the pin, or with --check a JSON report
       --type ID=B/E      teach a type: B bytes store E elements (repeatable)
-  -q, --quiet            show no progress
-      --progress MODE    auto, bar, plain or none (auto)
-  -h, --help             show this text
+` + progressHelp + `  -h, --help             show this text
 
 What is said of the artifact:
       --repo NAME        the repository it is from

@@ -35,9 +35,7 @@ Flags:
       --json             print the plan document, or what --explain, --compare
                          and --split-half tell
       --type ID=B/E      teach a type: B bytes store E elements (repeatable)
-  -q, --quiet            show no progress
-      --progress MODE    auto, bar, plain or none (auto)
-  -h, --help             show this text
+` + progressHelp + `  -h, --help             show this text
 
 Examples:
   ggufreap plan --preset reap568 -o plan.json K3-00001-of-00009.gguf

@@ -13,13 +13,19 @@ import (
 
 // The values of --progress.
 const (
-	progressAuto  = "auto" // a bar on a terminal, nothing elsewhere
+	progressAuto  = "auto" // a bar on a terminal, lines on one without a cursor, nothing elsewhere
 	progressBar   = "bar"
 	progressPlain = "plain" // a line every few seconds
 	progressNone  = "none"
 )
 
 const plainInterval = 5 * time.Second
+
+// progressHelp describes the flags of progressFlags.
+const progressHelp = `  -q, --quiet            show no progress
+      --progress MODE    auto, bar, plain or none (auto: a bar on a terminal,
+                         lines where TERM is dumb, nothing elsewhere)
+`
 
 // progressFlags are the flags of every command that reads tensor data.
 func (con *console) progressFlags() []cli.Flag {
@@ -55,13 +61,7 @@ type progress struct {
 // startProgress begins a task, such as "pin", that will pass total bytes.
 func (con *console) startProgress(task string, total int64) *progress {
 	p := &progress{con: con, task: task, total: total, now: time.Now}
-	mode := con.progress
-	if con.quiet {
-		mode = progressNone
-	} else if mode == progressAuto && con.errTerm {
-		mode = progressBar
-	}
-	switch mode {
+	switch con.progressMode() {
 	case progressBar:
 		p.bar = progressbar.NewOptions64(total,
 			progressbar.OptionSetWriter(barWriter{p}),
@@ -80,6 +80,21 @@ func (con *console) startProgress(task string, total int64) *progress {
 	p.spoken = p.started
 	con.shown.Store(p)
 	return p
+}
+
+// progressMode returns what --quiet, --progress and the terminal come to.
+func (con *console) progressMode() string {
+	switch {
+	case con.quiet:
+		return progressNone
+	case con.progress != progressAuto:
+		return con.progress
+	case con.errTerm && con.dumb:
+		return progressPlain
+	case con.errTerm:
+		return progressBar
+	}
+	return progressNone
 }
 
 // clearProgress empties the line that a bar stands on, for something else to be said.

@@ -23,6 +23,7 @@ state the derivation change. DIR gets the shards, plan.json, pin.json.zst with
 the digests of all parts and, last of all, MANIFEST.sha256: a folder with a
 manifest is a finished release. The source is only read.
 
+` + interruptHelp + `
 What to keep:
       --plan FILE        a plan, ours or a keep or drop list of another tool
 ` + chooseHelp + rulesHelp + `
@@ -45,9 +46,7 @@ Output:
       --dry-run          print the exact files and bytes, and stop
       --json             print a JSON document
       --type ID=B/E      teach a type: B bytes store E elements (repeatable)
-  -q, --quiet            show no progress
-      --progress MODE    auto, bar, plain or none (auto)
-  -h, --help             show this text
+` + progressHelp + `  -h, --help             show this text
 
 Examples:
   ggufreap prune --preset reap568 -o K3-REAP568 K3-00001-of-00009.gguf

@@ -18,6 +18,7 @@ byte, if it had no split keys and its data stood in order, each tensor padded
 with zeros to the alignment, the last one too. That is how most programs write
 it, and how merging does. A file that is written as one file keeps split keys.
 
+` + interruptHelp + `
 How to cut:
 ` + splitHelp + `
 Output:
@@ -29,9 +30,7 @@ Output:
       --dry-run          print the exact files and bytes, and stop
       --json             print a JSON document
       --type ID=B/E      teach a type: B bytes store E elements (repeatable)
-  -q, --quiet            show no progress
-      --progress MODE    auto, bar, plain or none (auto)
-  -h, --help             show this text
+` + progressHelp + `  -h, --help             show this text
 
 Examples:
   ggufreap reshard --shards 1 -o merged K3-00001-of-00009.gguf

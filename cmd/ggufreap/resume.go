@@ -13,6 +13,11 @@ import (
 	"ggufreap/manifest/stage"
 )
 
+// interruptHelp says what Ctrl-C does to a command that writes a release.
+const interruptHelp = `Ctrl-C ends the run within a second, keeps finished shards and says how to go
+on. A second one does not wait, and leaves .part files that --resume removes.
+`
+
 // resumeLine is the command line that goes on with what this one began.
 func resumeLine(c *cli.Context) string {
 	words := typed(c)

@@ -29,7 +29,7 @@ type result struct {
 func ggufreap(t *testing.T, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	code := run(context.Background(), append([]string{"ggufreap"}, args...), strings.NewReader(""), &stdout, &stderr)
+	code := newConsole(strings.NewReader(""), &stdout, &stderr).run(context.Background(), nil, append([]string{"ggufreap"}, args...))
 	return result{stdout.String(), stderr.String(), code}
 }
 
@@ -171,7 +171,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	code := run(ctx, []string{"ggufreap", "plan", "--keep", "4", "small.gguf"}, nil, &stdout, &stderr)
+	code := newConsole(nil, &stdout, &stderr).run(ctx, nil, []string{"ggufreap", "plan", "--keep", "4", "small.gguf"})
 	if code != exitFailed || stderr.String() != "ggufreap: error: interrupted\n" || stdout.Len() > 0 {
 		t.Errorf("exit %d, stderr %q, stdout %q", code, stderr.String(), stdout.String())
 	}
@@ -183,7 +183,7 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left
 
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	var stderr bytes.Buffer
-	code := run(context.Background(), []string{"ggufreap", "version"}, nil, fullDisk{}, &stderr)
+	code := newConsole(nil, fullDisk{}, &stderr).run(context.Background(), nil, []string{"ggufreap", "version"})
 	if code != exitFailed || stderr.String() != "ggufreap: error: no space left on device\n" {
 		t.Errorf("exit %d, stderr %q", code, stderr.String())
 	}

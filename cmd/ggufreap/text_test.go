@@ -138,6 +138,32 @@ func TestProgressIsSilentInAPipe(t *testing.T) {
 	}
 }
 
+// TestProgressModes says what is shown where; a bar needs a cursor.
+func TestProgressModes(t *testing.T) {
+	for _, tc := range []struct {
+		term, flag string
+		tty, quiet bool
+		want       string
+	}{
+		{term: "xterm", flag: progressAuto, tty: true, want: progressBar},
+		{term: "", flag: progressAuto, tty: true, want: progressBar}, // as on Windows
+		{term: "dumb", flag: progressAuto, tty: true, want: progressPlain},
+		{term: "dumb", flag: progressAuto, want: progressNone},
+		{term: "xterm", flag: progressAuto, want: progressNone},
+		{term: "dumb", flag: progressBar, tty: true, want: progressBar}, // asked for
+		{term: "dumb", flag: progressNone, tty: true, want: progressNone},
+		{term: "dumb", flag: progressAuto, tty: true, quiet: true, want: progressNone},
+		{term: "xterm", flag: progressPlain, tty: true, want: progressPlain},
+	} {
+		t.Setenv("TERM", tc.term)
+		con := newConsole(nil, nil, &bytes.Buffer{})
+		con.errTerm, con.progress, con.quiet = tc.tty, tc.flag, tc.quiet
+		if got := con.progressMode(); got != tc.want {
+			t.Errorf("%+v: got %q", tc, got)
+		}
+	}
+}
+
 func TestProgressBar(t *testing.T) {
 	var out bytes.Buffer
 	con := newConsole(nil, nil, &out)

@@ -48,9 +48,7 @@ Flags:
       --strict           what is otherwise only noted is a finding
       --workers N        files read at once (two for each processor)
       --json             print a JSON document
-  -q, --quiet            show no progress
-      --progress MODE    auto, bar, plain or none (auto)
-  -h, --help             show this text
+` + progressHelp + `  -h, --help             show this text
 
 Exit codes:
   0  nothing was found
