@@ -39,7 +39,8 @@ func (p Progress) after(n int64) Progress {
 
 // BuildPin reads every file of a sound model once, front to back, and returns its pin.
 // Memory is one buffer a worker, whatever the model's size. The pin does not depend on
-// the number of workers. A file that changes meanwhile is an error.
+// the number of workers. A file that changes meanwhile is an error, and so is a name for
+// which no digest is defined, a [NameError].
 func BuildPin(ctx context.Context, m *gguf.Model, o BuildOptions) (*Pin, error) {
 	if err := m.Err(); err != nil {
 		return nil, err
@@ -73,6 +74,9 @@ func BuildPin(ctx context.Context, m *gguf.Model, o BuildOptions) (*Pin, error) 
 // pinOfModel returns a pin of what headers tell, which lacks the digests of data and
 // files.
 func pinOfModel(m *gguf.Model, o BuildOptions) (*Pin, error) {
+	if err := checkNames(unnamable(m)); err != nil {
+		return nil, err
+	}
 	pin := &Pin{Schema: PinSchema, Tensors: []Tensor{}, Declared: o.Declared, Artifact: Artifact{
 		Name:         m.Name,
 		Architecture: m.Metadata().Architecture(),

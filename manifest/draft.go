@@ -11,12 +11,14 @@ import (
 // A Draft is the pin of a layout whose shards are being written. What headers tell it
 // has from the start, the digests it takes from the bytes on their way out.
 type Draft struct {
-	pin    *Pin
-	shards [][]Tensor // of pin.Tensors
+	pin     *Pin
+	shards  [][]Tensor // of pin.Tensors
+	defined bool       // the digests of all tensors and of all keys
 }
 
-// NewDraft returns the Draft of a layout whose shards are named after stem. A layout
-// that has no digest, or slabs that do not fit it, are errors.
+// NewDraft returns the Draft of a layout whose shards are named after stem. Slabs that
+// do not fit it are an error. With a name that [CheckNames] refuses the layout can be
+// written all the same: its pin has no weights digest and nothing of the metadata.
 func NewDraft(stem string, layout *gguf.Layout, slabs SlabCount) (*Draft, error) {
 	if len(layout.Shards) == 0 {
 		return nil, errors.New("layout has no shards")
@@ -38,11 +40,14 @@ func NewDraft(stem string, layout *gguf.Layout, slabs SlabCount) (*Draft, error)
 			pin.Tensors = append(pin.Tensors, t)
 		}
 	}
-	d := &Draft{pin: pin}
+	d := &Draft{pin: pin, defined: CheckNames(layout) == nil}
 	rest := pin.Tensors
 	for _, shard := range layout.Shards {
 		n := len(shard.Views)
 		d.shards, rest = append(d.shards, rest[:n]), rest[n:]
+	}
+	if !d.defined {
+		return d, nil
 	}
 	return d, pin.describe(layout.Shards[0].Metadata)
 }
@@ -63,10 +68,10 @@ func (d *Draft) Finish(sums []Sum) (*Pin, error) {
 	for i := range d.pin.Files {
 		d.pin.Files[i].SHA256 = sums[i]
 	}
-	if err := d.pin.seal(); err != nil {
-		return nil, err
+	if !d.defined {
+		return d.pin, nil
 	}
-	return d.pin, nil
+	return d.pin, d.pin.seal()
 }
 
 // A ShardDraft takes the digests of one shard's tensors while they pass by, one after the

@@ -15,10 +15,14 @@ import (
 )
 
 // StructureDigest returns the structure digest of a model, which needs its headers
-// only. A model that lacks shards has none, nor has one with a name twice.
+// only. A model that lacks shards has none, nor has one with a name twice, nor one with a
+// control character in a name: that is a [NameError].
 func StructureDigest(m *gguf.Model) (Digest, error) {
 	if len(m.Missing) > 0 {
 		return Digest{}, fmt.Errorf("shard %q is missing, so the model's structure is not known", m.Missing[0])
+	}
+	if err := checkNames(unnamableTensors(m)); err != nil {
+		return Digest{}, err
 	}
 	lines := make([]tensorLine, len(m.Tensors()))
 	for i, t := range m.Tensors() {
@@ -129,13 +133,13 @@ func dims(shape []uint64) string {
 	return string(b)
 }
 
-// CheckNames returns an error when no digest is defined for a model that holds what the
-// layout does: a tensor name or key has a control character.
+// CheckNames returns a [NameError] when no digest is defined for a model that holds what
+// the layout does: a tensor name or key has a control character.
 func CheckNames(layout *gguf.Layout) error {
 	for i, shard := range layout.Shards {
 		for _, v := range shard.Views {
 			if err := checkLineName("tensor", v.Name); err != nil {
-				return err
+				return &NameError{err.Error()}
 			}
 		}
 		if i > 0 {
@@ -143,28 +147,40 @@ func CheckNames(layout *gguf.Layout) error {
 		}
 		for key := range shard.Metadata.All() {
 			if err := checkLineName("key", key); err != nil {
-				return err
+				return &NameError{err.Error()}
 			}
 		}
 	}
 	return nil
 }
 
+// A NameError says which name of a model is in the way of a digest.
+type NameError struct{ what string }
+
+func (e *NameError) Error() string { return e.what }
+
 // checkLineName refuses a name that could end its line or its field, or sort
 // differently as part of a line than alone.
 func checkLineName(kind, name string) error {
-	if fault := lineFault(name); fault != "" {
-		return fmt.Errorf("%s name %q has %s", kind, name, fault)
+	if controlAt(name) < 0 {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%s name %q has %s", kind, name, lineFault(name))
 }
 
-// lineFault says what in a name no digest is defined for, or "".
-func lineFault(name string) string {
+// controlAt returns the place of the first control character in a name, -1 if there is
+// none.
+func controlAt(name string) int {
 	for i := range len(name) {
 		if name[i] < ' ' {
-			return fmt.Sprintf("the control character %q, so no digest is defined for it", name[i:i+1])
+			return i
 		}
 	}
-	return ""
+	return -1
+}
+
+// lineFault says what in a name, which has a control character, no digest is defined for.
+func lineFault(name string) string {
+	i := controlAt(name)
+	return fmt.Sprintf("the control character %q, so no digest is defined for it", name[i:i+1])
 }

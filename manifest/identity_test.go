@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -144,11 +145,25 @@ func TestMetadataDigestRefusesForgedLines(t *testing.T) {
 }
 
 // A name that has no digest is refused before the first byte, by whatever would take a
-// digest of it.
+// digest of it, and its file named. What is only written has no digest then.
 func TestNamesWithoutADigest(t *testing.T) {
+	const tensor, key = "blk.0\nscale", "test.\x1f"
 	for want, edit := range map[string]func(c *gguf.Contents){
-		`tensor name "blk.0\nscale" has the control character "\n", so no digest is defined for it`: func(c *gguf.Contents) { viewNamed(*c, "blk.0.scale").Name = "blk.0\nscale" },
-		`key name "test.\x1f" has the control character "\x1f", so no digest is defined for it`:     func(c *gguf.Contents) { c.Metadata.Set("test.\x1f", gguf.Uint8Value(1)) },
+		`: tensor "blk.0\nscale": the name has the control character "\n", so no digest is defined for it`: func(c *gguf.Contents) {
+			viewNamed(*c, "blk.0.scale").Name = tensor
+		},
+		`: key "test.\x1f": the name has the control character "\x1f", so no digest is defined for it`: func(c *gguf.Contents) {
+			c.Metadata.Set(key, gguf.Uint8Value(1))
+		},
+		`: tensor "\x00b": the name has the control character "\x00", so no digest is defined for it; 3 tensors have such names`: func(c *gguf.Contents) {
+			for i, name := range []string{"\x00b", tensor, "\x1fa"} {
+				c.Views[2*i].Name = name
+			}
+		},
+		`: key "\ta": the name has the control character "\t", so no digest is defined for it; 2 keys have such names`: func(c *gguf.Contents) {
+			c.Metadata.Set("\ta", gguf.Uint8Value(1))
+			c.Metadata.Set(key, gguf.Uint8Value(1))
+		},
 	} {
 		c := testContents(1)
 		edit(&c)
@@ -156,19 +171,32 @@ func TestNamesWithoutADigest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := NewDraft("out", layout, nil); err == nil || err.Error() != want {
-			t.Errorf("a draft: got %v, want %s", err, want)
+		draft, err := NewDraft("out", layout, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pin, err := draft.Finish(make([]Sum, 3))
+		if err != nil || !pin.WeightsDigest.IsZero() || !pin.MetadataDigest.IsZero() || len(pin.Metadata) > 0 || len(pin.Files) != 3 {
+			t.Errorf("a draft: %v, %+v", err, pin)
+		}
+		if _, ok := errors.AsType[*NameError](CheckPinnable("out", layout)); !ok {
+			t.Errorf("the layout is taken for one that has a pin")
 		}
 		m := newModel(t, c, gguf.Split{})
+		want := m.Files[0].Name + want
 		read := int64(0)
 		o := BuildOptions{Progress: func(done, _ int64) { read = done }}
-		if _, err := BuildPin(t.Context(), m, o); err == nil || err.Error() != want || read > 0 {
+		_, err = BuildPin(t.Context(), m, o)
+		if _, ok := errors.AsType[*NameError](err); !ok || err.Error() != want || read > 0 {
 			t.Errorf("a pin: got %v after %d bytes, want %s", err, read, want)
 		}
 		if _, err := NewRecorder(t.Context(), m, o); err == nil || err.Error() != want {
 			t.Errorf("a recorder: got %v, want %s", err, want)
 		}
-		if warnings := Warnings(m); len(warnings) != 1 || warnings[0].Severity != gguf.Warning || !strings.HasSuffix(want, strings.TrimPrefix(warnings[0].What, "the name")) {
+		if _, err := StructureDigest(m); strings.Contains(want, "tensor") && (err == nil || err.Error() != want) {
+			t.Errorf("a structure digest: got %v, want %s", err, want)
+		}
+		if warnings := Warnings(m); len(warnings) != 1 || warnings[0].Severity != gguf.Warning || warnings[0].Where+": "+warnings[0].What != want {
 			t.Errorf("warnings %+v, want %s", warnings, want)
 		}
 	}

@@ -156,9 +156,9 @@ func (s *Slabs) check(t *Tensor) error {
 }
 
 // CheckPinnable returns an error when the pin of what a layout holds could not be written
-// as a document, since a name is not UTF-8.
+// as a document, since a name is not UTF-8 or has no digest.
 func CheckPinnable(stem string, layout *gguf.Layout) error {
-	if err := checkText("file name", stem); err != nil {
+	if err := cmp.Or(checkText("file name", stem), CheckNames(layout)); err != nil {
 		return err
 	}
 	for _, shard := range layout.Shards {

@@ -2,8 +2,11 @@ package manifest
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 
 	"ggufreap/gguf"
+	"ggufreap/manifest/words"
 )
 
 // Warnings returns what is odd about a model's headers beside what package gguf has found
@@ -16,22 +19,55 @@ func Warnings(m *gguf.Model) []gguf.Problem {
 	return list
 }
 
-// unnamable returns the first tensor name and the first key for which no digest is
-// defined.
+// unnamable returns a warning of the tensors, and one of the keys, for whose names no
+// digest is defined.
 func unnamable(m *gguf.Model) []gguf.Problem {
-	var list []gguf.Problem
-	for _, t := range m.Tensors() {
-		if fault := lineFault(t.Name); fault != "" {
-			list = append(list, gguf.Problem{Where: fmt.Sprintf("%s: tensor %q", t.File().Name, t.Name), What: "the name has " + fault, Tensor: t.Name})
-			break
-		}
-	}
-	for key := range m.Metadata().All() {
-		if fault := lineFault(key); fault != "" {
-			return append(list, keyWarning(m, key, "the name has "+fault))
-		}
+	list := unnamableTensors(m)
+	if key, fault := firstFault(slices.Values(m.Metadata().Keys()), "keys"); fault != "" {
+		list = append(list, keyWarning(m, key, fault))
 	}
 	return list
+}
+
+func unnamableTensors(m *gguf.Model) []gguf.Problem {
+	name, fault := firstFault(func(yield func(string) bool) {
+		for _, t := range m.Tensors() {
+			if !yield(t.Name) {
+				return
+			}
+		}
+	}, "tensors")
+	if fault == "" {
+		return nil
+	}
+	where := fmt.Sprintf("%s: tensor %q", m.Tensor(name).File().Name, name)
+	return []gguf.Problem{{Where: where, What: fault, Tensor: name}}
+}
+
+// firstFault returns the first name for which no digest is defined, says why, and how
+// many of the nouns have such names. The fault is "" when none has.
+func firstFault(names iter.Seq[string], nouns string) (first, fault string) {
+	faulty := 0
+	for name := range names {
+		if controlAt(name) < 0 {
+			continue
+		}
+		if faulty++; faulty == 1 {
+			first, fault = name, "the name has "+lineFault(name)
+		}
+	}
+	if faulty > 1 {
+		fault += fmt.Sprintf("; %s %s have such names", words.Group(faulty), nouns)
+	}
+	return first, fault
+}
+
+// checkNames returns an error when there are warnings of names.
+func checkNames(unnamable []gguf.Problem) error {
+	if len(unnamable) == 0 {
+		return nil
+	}
+	return &NameError{unnamable[0].Where + ": " + unnamable[0].What}
 }
 
 func keyWarning(m *gguf.Model, key, what string) gguf.Problem {

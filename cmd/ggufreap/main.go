@@ -18,6 +18,8 @@ import (
 	"runtime/debug"
 	"syscall"
 	"time"
+
+	"ggufreap/manifest"
 )
 
 // The exit codes.
@@ -127,9 +129,17 @@ func (con *console) conclude(ctx context.Context, err error) int {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		con.failInterrupted(hintOf(err))
 	default:
-		con.fail(err)
+		con.fail(explainName(err))
 	}
 	return exitFailed
+}
+
+// explainName adds which commands take a model with names that have no digest.
+func explainName(err error) error {
+	if _, ok := errors.AsType[*manifest.NameError](err); ok && hintOf(err) == "" {
+		return withHint(err, "inspect and reshard take a model with such names, no other command does")
+	}
+	return err
 }
 
 func (con *console) failInterrupted(hint string) { con.fail(hinted{errors.New("interrupted"), hint}) }

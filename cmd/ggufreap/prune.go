@@ -140,17 +140,10 @@ func (con *console) newDerivative(c *cli.Context, s *source) (*derivative, error
 	if err != nil {
 		return nil, err
 	}
-	d.layout, err = layOut(contents, split)
-	return d, s.named(err)
-}
-
-// layOut lays out what can be written and has digests.
-func layOut(contents gguf.Contents, split gguf.Split) (*gguf.Layout, error) {
-	layout, err := gguf.NewLayout(contents, split)
-	if err != nil {
-		return nil, err
+	if d.layout, err = gguf.NewLayout(contents, split); err != nil {
+		return nil, s.named(err)
 	}
-	return layout, manifest.CheckNames(layout)
+	return d, s.named(manifest.CheckNames(d.layout))
 }
 
 func (con *console) planFor(c *cli.Context, s *source) (*reap.Plan, error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -149,18 +150,26 @@ func TestFlatScoresHint(t *testing.T) {
 	succeed(t, "plan", "--keep", "4", "--criterion", "router-norm", "--allow-flat", source)
 }
 
-// TestNamesWithoutADigest are refused when the release is laid out: a dry run says so too.
+// TestNamesWithoutADigest are refused by what takes digests, before anything is written.
+// inspect counts them and reshard copies them.
 func TestNamesWithoutADigest(t *testing.T) {
 	t.Chdir(t.TempDir())
 	spec := smallMoE()
 	spec.Tensors[0].Name = "token\tembd.weight"
+	spec.Tensors[1].Name = "b\nc"
+	spec.Metadata.Set("test.\x1f", gguf.Uint8Value(1))
 	source := write(t, spec, gguf.Split{})[0]
-	want := `tensor name "token\tembd.weight" has the control character "\t", so no digest is defined for it`
+	whole, err := os.ReadFile(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const fault = `small.gguf: tensor "token\tembd.weight": the name has the control character "\t", so no digest is defined for it; 2 tensors have such names`
 	for _, args := range [][]string{
-		{"reshard", "--shards", "1", "-o", "out", source}, {"reshard", "--shards", "1", "--dry-run", source},
-		{"prune", "--keep", "4", "-o", "out", source}, {"pin", source},
+		{"prune", "--keep", "4", "-o", "out", source}, {"prune", "--keep", "4", "--dry-run", source},
+		{"plan", "--keep", "4", source}, {"pin", source}, {"diff", source, source},
 	} {
-		if text := refuse(t, want, args...); strings.Contains(text, "go on") {
+		text := refuse(t, "error: "+fault, args...)
+		if strings.Contains(text, "go on") || !strings.Contains(text, "hint: inspect and reshard take ") {
 			t.Errorf("%q: %s", args, text)
 		}
 	}
@@ -168,12 +177,34 @@ func TestNamesWithoutADigest(t *testing.T) {
 		t.Error("the folder was made")
 	}
 	for _, command := range []string{"inspect", "verify"} {
-		if out := succeed(t, command, source); !strings.Contains(out, "no digest is defined for it") {
-			t.Errorf("%s does not warn:\n%s", command, out)
+		out := succeed(t, command, source)
+		for _, want := range []string{fault, `small.gguf: key "test.\x1f": the name has the control character "\x1f"`} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s does not say %s:\n%s", command, want, out)
+			}
 		}
 	}
 	if r := ggufreap(t, "verify", "--strict", source); r.code != exitDiffers {
 		t.Errorf("verify --strict: exit %d", r.code)
+	}
+
+	succeed(t, "reshard", "--shards", "3", "--dry-run", source)
+	r := ggufreap(t, "reshard", "--shards", "3", "-o", "out", source)
+	if want := `warning: the release gets no pin.json.zst: tensor name "token\tembd.weight" has the control character`; r.code != exitOK || !strings.Contains(r.stderr, want) {
+		t.Errorf("reshard: exit %d, want %s in\n%s", r.code, want, r.stderr)
+	}
+	if !strings.Contains(r.stdout, "weights digest  none: ") || exists(filepath.Join("out", "pin.json.zst")) {
+		t.Errorf("reshard says\n%s", r.stdout)
+	}
+	succeed(t, "verify", "out")
+	var doc struct {
+		WeightsDigest *string `json:"weights_digest"`
+	}
+	if err := json.Unmarshal([]byte(succeed(t, "reshard", "--json", "--shards", "1", "-o", "back", "out")), &doc); err != nil || doc.WeightsDigest != nil {
+		t.Errorf("weights digest %v (%v), want null", doc.WeightsDigest, err)
+	}
+	if got, err := os.ReadFile(filepath.Join("back", "small.gguf")); err != nil || !bytes.Equal(got, whole) {
+		t.Errorf("%v, or not the file that was split", err)
 	}
 }
 

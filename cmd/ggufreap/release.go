@@ -208,7 +208,11 @@ func (con *console) describeRelease(r *release) {
 		con.field("written", "nothing: this was a dry run")
 		return
 	}
-	con.field("weights digest", "%s", r.pin.WeightsDigest)
+	if r.pin.WeightsDigest.IsZero() {
+		con.field("weights digest", "none: a name has a control character")
+	} else {
+		con.field("weights digest", "%s", r.pin.WeightsDigest)
+	}
 	con.field("documents", "%s", strings.Join(append(r.documentNames(), manifest.SumsName), ", "))
 	con.field("written", "%s", safe(filepath.Clean(r.folder)))
 }
@@ -219,7 +223,7 @@ type releaseDocument struct {
 	Folder        *text         `json:"folder"` // null for a dry run
 	FileBytes     int64         `json:"file_bytes"`
 	TensorBytes   int64         `json:"tensor_bytes"`
-	WeightsDigest *string       `json:"weights_digest"` // null for a dry run
+	WeightsDigest *string       `json:"weights_digest"` // null for a dry run, and where none is defined
 	Shards        []shardOutput `json:"shards"`
 	Documents     []string      `json:"documents"`
 }
@@ -248,8 +252,12 @@ func (r *release) document() releaseDocument {
 		d.Shards = append(d.Shards, out)
 	}
 	if r.pin != nil {
-		folder, digest := text(r.folder), r.pin.WeightsDigest.String()
-		d.Folder, d.WeightsDigest = &folder, &digest
+		folder := text(r.folder)
+		d.Folder = &folder
+	}
+	if r.pin != nil && !r.pin.WeightsDigest.IsZero() {
+		digest := r.pin.WeightsDigest.String()
+		d.WeightsDigest = &digest
 	}
 	return d
 }

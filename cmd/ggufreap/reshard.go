@@ -2,6 +2,8 @@ package main
 
 import (
 	"github.com/urfave/cli/v2"
+
+	"ggufreap/gguf"
 )
 
 const reshardHelp = `Split a model, merge its shards, or cut it anew. No weight changes.
@@ -80,7 +82,7 @@ func reshardAction(con *console, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	layout, err := layOut(m.Contents(), split)
+	layout, err := gguf.NewLayout(m.Contents(), split)
 	if err != nil {
 		return err
 	}

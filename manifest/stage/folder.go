@@ -129,9 +129,6 @@ func (f *Folder) prepare() error {
 	if err := f.claimNames(); err != nil {
 		return err
 	}
-	if err := manifest.CheckNames(f.release.Layout); err != nil {
-		return err
-	}
 	sources, err := statAll(f.options.Sources)
 	if err != nil {
 		return err

@@ -290,19 +290,32 @@ func TestForceReplacesAndLists(t *testing.T) {
 	}
 }
 
-// TestOpenRefusesNamesWithoutADigest looks at names before the first byte.
-func TestOpenRefusesNamesWithoutADigest(t *testing.T) {
-	for want, edit := range map[string]func(c *gguf.Contents){
-		`tensor name "blk.0\nscale" has the control character "\n", so no digest is defined for it`: func(c *gguf.Contents) { viewNamed(c, "blk.0.scale").Name = "blk.0\nscale" },
-		`key name "test.\x1f" has the control character "\x1f", so no digest is defined for it`:     func(c *gguf.Contents) { c.Metadata.Set("test.\x1f", gguf.Uint8Value(1)) },
-	} {
-		dir := filepath.Join(t.TempDir(), "r")
-		_, err := Open(dir, Release{Stem: "out", Layout: testLayout(t, testModel(1), 3, edit)}, Options{})
-		if err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
+// TestNamesWithoutADigest are written like any others: only the pin lacks something.
+func TestNamesWithoutADigest(t *testing.T) {
+	layout := testLayout(t, testModel(1), 3, func(c *gguf.Contents) {
+		viewNamed(c, "blk.0.scale").Name = "blk.0\nscale"
+		c.Metadata.Set("test.\x1f", gguf.Uint8Value(1))
+	})
+	dir := filepath.Join(t.TempDir(), "r")
+	f, err := Open(dir, Release{Stem: "out", Layout: layout}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	pin, err := f.WriteShards(t.Context())
+	if err != nil || !pin.WeightsDigest.IsZero() {
+		t.Fatalf("got %v, want a pin without a weights digest", err)
+	}
+	if err := f.Publish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, shard := range layout.Shards {
+		var want bytes.Buffer
+		if err := shard.Write(t.Context(), &want, make([]byte, 4096), nil); err != nil {
+			t.Fatal(err)
 		}
-		if _, err := os.Stat(dir); err == nil {
-			t.Error("the folder was made")
+		if got, err := os.ReadFile(filepath.Join(dir, gguf.ShardName("out", i, 3))); err != nil || !bytes.Equal(got, want.Bytes()) || pin.Files[i].SHA256 != sha256.Sum256(got) {
+			t.Errorf("shard %d: %v, or other bytes or another sum than its layout has", i+1, err)
 		}
 	}
 }

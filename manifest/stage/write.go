@@ -15,8 +15,9 @@ import (
 )
 
 // WriteShards writes all shards, in parallel, and returns the pin of what was written:
-// the digests come from the pass that writes. Shards that an earlier run finished are
-// read once instead, and written again when they are not what that run wrote.
+// the digests come from the pass that writes. Where a name has no digest, the pin lacks
+// what [manifest.NewDraft] says. Shards that an earlier run finished are read once
+// instead, and written again when they are not what that run wrote.
 func (f *Folder) WriteShards(ctx context.Context) (*manifest.Pin, error) {
 	layout := f.release.Layout
 	draft, err := manifest.NewDraft(f.release.Stem, layout, f.release.Slabs)
