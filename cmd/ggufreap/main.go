@@ -134,10 +134,10 @@ func (con *console) conclude(ctx context.Context, err error) int {
 	return exitFailed
 }
 
-// explainName adds which commands take a model with names that have no digest.
+// explainName adds what can be done with a model whose names have no digest.
 func explainName(err error) error {
 	if _, ok := errors.AsType[*manifest.NameError](err); ok && hintOf(err) == "" {
-		return withHint(err, "inspect and reshard take a model with such names, no other command does")
+		return withHint(err, "inspect and reshard take a model with such names; it cannot be compared, pinned or pruned")
 	}
 	return err
 }
