@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// backwards is the magic of a writer that took it for a number and swapped its bytes.
+const backwards = "FUGG"
+
 const lfsPointer = "version https://git-lfs.github.com/spec/"
 
 // foreign lists beginnings of files that people take for GGUF models.
@@ -17,7 +20,6 @@ var foreign = []struct{ prefix, kind string }{
 	{"tjgg", "a GGJT model, the format before GGUF"},
 	{"lmgg", "a GGML model, the format before GGUF"},
 	{"fmgg", "a GGMF model, the format before GGUF"},
-	{"FUGG", "GGUF with its magic written backwards"},
 }
 
 // foreignKind says in one line why a file that begins so cannot be GGUF at all, or "".
@@ -35,6 +37,8 @@ func foreignKind(head []byte) string {
 		return "an XML document, not a model: a web server answered the download with a message"
 	case len(bytes.Trim(head, "\x00")) == 0:
 		return "the file begins with zero bytes: space was set aside for a download that did not arrive"
+	case bytes.HasPrefix(head, []byte(backwards)):
+		return fmt.Sprintf("the magic is written backwards: it begins with %q, want %q, in files of either byte order", backwards, magic)
 	case len(head) > 9 && head[8] == '{' && bytes.Count(head[2:8], []byte{0}) >= 4:
 		return "a safetensors file, not GGUF"
 	}

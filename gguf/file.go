@@ -43,7 +43,7 @@ func NewFile(name string, r io.ReaderAt, size int64, opts ...Option) (*File, err
 	if s.err != nil {
 		return nil, s.err
 	}
-	f.place(s.offset(), o, found)
+	f.place(o, found)
 	f.Problems = found.all()
 	return f, nil
 }

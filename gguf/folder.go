@@ -8,43 +8,24 @@ import (
 	"strings"
 )
 
-// only returns a path to the one artifact that a folder holds.
-func (o *opener) only(dir string) (string, error) {
+// only lists the files of the one artifact that a folder holds.
+func (o *opener) only(dir string) ([]string, error) {
 	names, err := modelNames(dir)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	o.parseUnnamed(dir, names)
-	var artifacts []string // one name each
-	seen := map[shardName]bool{}
-	for _, name := range names {
-		set := o.setOf(dir, name)
-		if set.count > 0 && seen[set] {
-			continue
-		}
-		seen[set] = true
-		artifacts = append(artifacts, name)
-	}
-	switch len(artifacts) {
+	sets := o.sets(dir, names)
+	switch len(sets) {
 	case 0:
-		return "", fmt.Errorf("%s: no .gguf file in this folder%s", printable(dir), lookalikes(dir))
+		return nil, fmt.Errorf("%s: no .gguf file in this folder%s", printable(dir), lookalikes(dir))
 	case 1:
-		return filepath.Join(dir, artifacts[0]), nil
+		return sets[0].paths, o.checkPlaces(dir, sets[0])
 	}
-	return "", fmt.Errorf("%s: holds %d artifacts, name one of them: %s", printable(dir), len(artifacts), nameList(artifacts))
-}
-
-// setOf returns what files of one split have in common: stem and count by their names,
-// or the count in their keys when they were renamed. A file of its own has count 0.
-func (o *opener) setOf(dir, name string) shardName {
-	if n, named := parseShardName(name); named {
-		return shardName{stem: n.stem, count: n.count}
+	artifacts := make([]string, len(sets))
+	for i, set := range sets {
+		artifacts[i] = filepath.Base(set.paths[0])
 	}
-	f, err := o.file(filepath.Join(dir, name))
-	if err != nil || splitCount(f) <= 1 {
-		return shardName{}
-	}
-	return shardName{count: splitCount(f)}
+	return nil, fmt.Errorf("%s: holds %d artifacts, name one of them: %s", printable(dir), len(artifacts), nameList(artifacts))
 }
 
 // modelNames lists the model files in a folder, sorted.
@@ -70,20 +51,18 @@ func isDir(dir string, e fs.DirEntry) bool {
 	return err == nil && info.IsDir()
 }
 
+// Bounds of the search for models below a folder that has none: a hub keeps those of a
+// repository in snapshots/REVISION, and in folders below.
+const (
+	lookDepth   = 3
+	lookFolders = 1000
+)
+
 // lookalikes says what a folder without models holds that people take for one:
 // subfolders with models, and downloads that did not finish.
 func lookalikes(dir string) string {
-	entries, _ := os.ReadDir(dir)
-	var folders, parts []string
-	for _, e := range entries {
-		if isDir(dir, e) {
-			if names, _ := modelNames(filepath.Join(dir, e.Name())); len(names) > 0 {
-				folders = append(folders, e.Name())
-			}
-		} else if strings.Contains(e.Name(), ".gguf.") {
-			parts = append(parts, e.Name())
-		}
-	}
+	budget := lookFolders
+	folders, parts := foldersWithModels(dir, "", lookDepth, &budget), unfinished(dir)
 	switch {
 	case len(folders) > 0:
 		return "; there are in " + nameList(folders)
@@ -91,6 +70,38 @@ func lookalikes(dir string) string {
 		return "; downloads may be unfinished: " + nameList(parts)
 	}
 	return ""
+}
+
+// foldersWithModels lists the folders below dir/sub that hold models, named from dir. What
+// lies below such a folder is not looked at.
+func foldersWithModels(dir, sub string, depth int, budget *int) []string {
+	entries, _ := os.ReadDir(filepath.Join(dir, sub))
+	var found []string
+	for _, e := range entries {
+		if *budget == 0 || !isDir(filepath.Join(dir, sub), e) {
+			continue
+		}
+		*budget--
+		below := filepath.Join(sub, e.Name())
+		if names, _ := modelNames(filepath.Join(dir, below)); len(names) > 0 {
+			found = append(found, below)
+		} else if depth > 1 {
+			found = append(found, foldersWithModels(dir, below, depth-1, budget)...)
+		}
+	}
+	return found
+}
+
+// unfinished lists the files of a folder that are named like parts of a download.
+func unfinished(dir string) []string {
+	entries, _ := os.ReadDir(dir)
+	var parts []string
+	for _, e := range entries {
+		if strings.Contains(e.Name(), ".gguf.") && !isDir(dir, e) {
+			parts = append(parts, e.Name())
+		}
+	}
+	return parts
 }
 
 // nameList joins a few names for a message.

@@ -18,6 +18,22 @@ func (f *File) readHeader(s *scanner, found *problems) {
 	pairs := s.length(minPairBytes, "number of metadata pairs")
 	f.readMetadata(s, pairs, found)
 	f.readTensors(s, tensors, found)
+	f.findData(s)
+}
+
+// findData settles where the data section begins. Files without tensors end with the header
+// or with zeros up to the alignment; anything else there is no padding, and is taken for
+// data.
+func (f *File) findData(s *scanner) {
+	end := s.offset()
+	f.DataOffset = align(end, f.Alignment)
+	if len(f.Tensors) > 0 || s.err != nil {
+		return
+	}
+	f.DataOffset = min(f.DataOffset, f.Size)
+	if !s.zeros(f.DataOffset-end, "padding") {
+		f.DataOffset = end
+	}
 }
 
 // readVersion reads magic and version word, and settles the byte order by it: a small

@@ -36,7 +36,7 @@ func TestVersionsAndByteOrders(t *testing.T) {
 		{name: "v1 big endian", file: tiny(big(), 1), fault: "GGUF version 1, big endian, is not supported"},
 		{name: "v1 of 16 bytes", file: little().add([]byte("GGUF"), uint32(1), uint32(0), uint32(0)).b, fault: "GGUF version 1 is not supported"},
 		{name: "random version", file: tiny(little(), 0x1234_5678), fault: "GGUF version 305419896 is not known"},
-		{name: "magic backwards", file: []byte("FUGG\x03\x00\x00\x00"), fault: "GGUF with its magic written backwards"},
+		{name: "magic backwards", file: []byte("FUGG\x03\x00\x00\x00"), fault: `the magic is written backwards: it begins with "FUGG", want "GGUF"`},
 		{name: "magic in lower case", file: []byte("gguf\x03\x00\x00\x00"), fault: `begins with "gguf", want "GGUF"`},
 	}
 	for _, test := range tests {

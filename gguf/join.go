@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -37,17 +38,41 @@ func placeInSplit(f *File) int {
 
 func byPlace(a, b *File) int { return cmp.Compare(placeInSplit(a), placeInSplit(b)) }
 
+// statedShards returns the number of shards that most files agree on, by split.count and
+// then by their names. Of numbers that have the same support it is the least: the others
+// declare more shards missing. It is 0 when no split.count says.
+func statedShards(files []*File) int {
+	type support struct{ keys, names int }
+	votes := map[int]support{}
+	for _, f := range files {
+		if n := splitCount(f); n > 0 {
+			v := votes[n]
+			votes[n] = support{v.keys + 1, v.names}
+		}
+		if n, named := parseShardName(f.Name); named {
+			v := votes[n.count]
+			votes[n.count] = support{v.keys, v.names + 1}
+		}
+	}
+	most := 0
+	for _, n := range slices.Sorted(maps.Keys(votes)) {
+		v, best := votes[n], votes[most]
+		if v.keys > best.keys || v.keys > 0 && v.keys == best.keys && v.names > best.names {
+			most = n
+		}
+	}
+	return most
+}
+
 // join puts the files in order by their keys and notes where keys, names and the
 // files that are there disagree.
 func (m *Model) join(found *problems) {
 	slices.SortStableFunc(m.Files, byPlace)
-	m.Shards = 1
 	for _, f := range m.Files {
-		m.Shards = max(m.Shards, splitCount(f))
 		f.checkSplitTypes(found)
 	}
-	stated := m.Shards
-	m.Shards = max(m.Shards, len(m.Files))
+	stated := statedShards(m.Files)
+	m.Shards = max(1, stated, len(m.Files))
 	if len(m.Files) == 1 && m.Shards == 1 {
 		m.Files[0].checkAlone(found)
 		return
@@ -56,13 +81,8 @@ func (m *Model) join(found *problems) {
 	for _, f := range m.Files {
 		m.joinShard(f, stated, seen, found)
 	}
-	for i, f := range seen {
-		if f == nil {
-			m.Missing = append(m.Missing, ShardName(m.Name, i, m.Shards))
-		}
-	}
-	if len(m.Missing) > 0 {
-		found.errorf(at(m.Name), "incomplete: %d of %d shards are missing: %s", len(m.Missing), m.Shards, nameList(m.Missing))
+	if stated > 1 {
+		m.findMissing(seen, found)
 	}
 	first := m.Files[0]
 	m.checkKeys(found)
@@ -73,6 +93,28 @@ func (m *Model) join(found *problems) {
 		if f.Version != first.Version {
 			found.warnf(at(f.Name), "GGUF version %d, but %s has version %d", f.Version, printable(first.Name), first.Version)
 		}
+	}
+}
+
+// findMissing lists the places that no file has by its keys, nor by its name.
+func (m *Model) findMissing(seen []*File, found *problems) {
+	there := make([]bool, m.Shards)
+	for _, path := range slices.Concat(m.Paths(), m.Unreadable) {
+		if n, named := parseShardName(path); named && n.count == m.Shards {
+			there[n.no-1] = true
+		}
+	}
+	for i, f := range seen {
+		if f == nil && !there[i] {
+			m.Missing = append(m.Missing, ShardName(m.Name, i, m.Shards))
+		}
+	}
+	switch len(m.Missing) {
+	case 0:
+	case 1:
+		found.errorf(at(m.Name), "incomplete: 1 of %d shards is missing: %s", m.Shards, printable(m.Missing[0]))
+	default:
+		found.errorf(at(m.Name), "incomplete: %d of %d shards are missing: %s", len(m.Missing), m.Shards, nameList(m.Missing))
 	}
 }
 
@@ -131,13 +173,14 @@ func (f *File) checkAlone(found *problems) {
 	}
 }
 
-// joinShard puts a file in its place; stated is the greatest shard count of all files. Keys
-// that are no counts were reported before.
+// joinShard puts a file in its place; stated is the shard count that most files agree on.
+// Keys that are no counts were reported before.
 func (m *Model) joinShard(f *File, stated int, seen []*File, found *problems) {
 	v, there := f.Metadata.Get(KeySplitCount)
 	switch n, ok := v.Uint(); {
 	case !there:
 		found.errorf(f.whereKey(KeySplitCount), "is missing: the file does not say that it is a shard")
+		return
 	case !ok:
 	case n > maxSplitShards:
 		found.errorf(f.whereKey(KeySplitCount), "is %d, at most %d are possible", n, maxSplitShards)
@@ -197,11 +240,11 @@ func (m *Model) checkTotal(found *problems) {
 		_, there := f.Metadata.Get(KeySplitTensors)
 		want, ok := f.Metadata.Uint(KeySplitTensors)
 		switch {
-		case !there && m.Shards > 1:
+		case !there && splitCount(f) > 1:
 			found.errorf(f.whereKey(KeySplitTensors), "is missing")
-		case ok && len(m.Missing) == 0 && want != uint64(len(m.tensors.list)):
+		case ok && m.Complete() && want != uint64(len(m.tensors.list)):
 			found.errorf(f.whereKey(KeySplitTensors), "is %d, but the model holds %d tensors", want, len(m.tensors.list))
-		case ok && len(m.Missing) > 0 && want < uint64(len(m.tensors.list)):
+		case ok && !m.Complete() && want < uint64(len(m.tensors.list)):
 			found.errorf(f.whereKey(KeySplitTensors), "is %d, but %d of %d shards hold %d tensors already", want, len(m.Files), m.Shards, len(m.tensors.list))
 		}
 	}

@@ -15,8 +15,10 @@ type Model struct {
 	// Shards is how many shards the artifact has; more than len(Files) when some
 	// are missing.
 	Shards int
-	// Missing names the shards that are not there, or cannot be read as GGUF.
+	// Missing names the shards that are not there.
 	Missing []string
+	// Unreadable are the paths of shards that are there, but cannot be read as GGUF.
+	Unreadable []string
 	// Problems are those of the set and of each file.
 	Problems []Problem
 
@@ -27,15 +29,15 @@ type Model struct {
 // NewModel joins parsed files into a model; they may come in any order. It returns an
 // error only when there is no file. What is wrong with the set is listed in Problems.
 func NewModel(name string, files ...*File) (*Model, error) {
-	return newModel(name, files, newProblems(printable(name)))
-}
-
-// newModel joins files; found may hold what is known already.
-func newModel(name string, files []*File, found *problems) (*Model, error) {
 	if len(files) == 0 {
 		return nil, errors.New("a model needs at least one file")
 	}
-	m := &Model{Name: name, Files: slices.Clone(files)}
+	return newModel(name, files, nil, newProblems(printable(name))), nil
+}
+
+// newModel joins files; found holds what is wrong with the unreadable ones.
+func newModel(name string, files []*File, unreadable []string, found *problems) *Model {
+	m := &Model{Name: name, Files: slices.Clone(files), Unreadable: unreadable}
 	m.join(found)
 	m.collect(found)
 	m.checkTotal(found)
@@ -44,8 +46,11 @@ func newModel(name string, files []*File, found *problems) (*Model, error) {
 	for _, f := range m.Files {
 		m.Problems = append(m.Problems, f.Problems...)
 	}
-	return m, nil
+	return m
 }
+
+// Complete reports whether all shards are there and could be read.
+func (m *Model) Complete() bool { return len(m.Missing)+len(m.Unreadable) == 0 }
 
 // Err joins the problems that are errors; it is nil for a sound and complete model.
 func (m *Model) Err() error { return joinErrors(m.Problems) }
@@ -64,7 +69,7 @@ func (m *Model) Tensor(name string) *Tensor { return m.tensors.find(name) }
 func (m *Model) FileBytes() int64 {
 	var n int64
 	for _, f := range m.Files {
-		n += f.Size
+		n = AddSize(n, f.Size)
 	}
 	return n
 }
@@ -73,7 +78,7 @@ func (m *Model) FileBytes() int64 {
 func (m *Model) TensorBytes() int64 {
 	var n int64
 	for _, t := range m.tensors.list {
-		n += t.Size
+		n = AddSize(n, t.Size)
 	}
 	return n
 }

@@ -14,27 +14,34 @@ import (
 // Open opens an artifact by any of its shards, by its single file, or by a folder that
 // holds exactly one artifact. Shards are looked up beside the given path by name, so
 // that links in a hub's cache work; renamed shards are found by their keys. A set in
-// which shards are missing or damaged opens, with those among the model's Problems:
-// what is to be derived from a model must be checked by [Model.Err] first. The caller
-// closes the model.
+// which shards are missing or damaged opens, with those among the model's Problems, as
+// long as one shard can be read: what is to be derived from a model must be checked by
+// [Model.Err] first. The caller closes the model.
 func Open(path string, opts ...Option) (*Model, error) {
 	return openWith(opts, func(o *opener) (*Model, error) { return o.artifact(path) })
 }
 
 // OpenFiles opens the shards of one artifact from an explicit list, in any order. All
-// of them must be readable.
+// of them must be readable, and none may be named twice.
 func OpenFiles(paths []string, opts ...Option) (*Model, error) {
 	return openWith(opts, func(o *opener) (*Model, error) {
+		if len(paths) == 0 {
+			return nil, errors.New("no files to open")
+		}
 		o.parse(paths)
 		var files []*File
+		seen := distinctFiles{}
 		for _, path := range paths {
 			f, err := o.file(path)
 			if err != nil {
 				return nil, err
 			}
+			if twin := seen.add(f); twin != nil {
+				return nil, fmt.Errorf("%s and %s are the same file", printable(twin.Name), printable(path))
+			}
 			files = append(files, f)
 		}
-		return o.join(files)
+		return NewModel(commonStem(files), files...)
 	})
 }
 
@@ -47,7 +54,6 @@ type opener struct {
 	pool   *filePool
 	opts   []Option
 	parsed map[string]parsedFile // by path: no header is read twice
-	found  *problems
 }
 
 type parsedFile struct {
@@ -73,27 +79,15 @@ func (o *opener) artifact(path string) (*Model, error) {
 		return nil, err
 	}
 	path = filepath.Clean(path)
+	list := o.setOf
 	if info.IsDir() {
-		if path, err = o.only(path); err != nil {
-			return nil, err
-		}
+		list = o.only
 	}
-	name, named := parseShardName(path)
-	var siblings []string
-	if named {
-		siblings = familyPaths(filepath.Dir(path), name)
-	}
-	o.parse(append(siblings, path))
-	f, err := o.file(path)
+	paths, err := list(path)
 	if err != nil {
 		return nil, err
 	}
-	if count := splitCount(f); !named && count > 1 {
-		if siblings, err = o.renamed(filepath.Dir(path), count); err != nil {
-			return nil, err
-		}
-	}
-	return o.withSiblings(f, siblings)
+	return o.joinReadable(path, paths)
 }
 
 // file returns a file, parsed now or before.
@@ -136,35 +130,44 @@ func (o *opener) parseOne(path string) parsedFile {
 	return parsedFile{f, err}
 }
 
-// join makes the model; it is named after its first shard.
-func (o *opener) join(files []*File) (*Model, error) {
+// joinReadable makes a model of the paths, of which one led here. Files that cannot be read
+// do not hide the others.
+func (o *opener) joinReadable(named string, paths []string) (*Model, error) {
+	o.parse(paths)
+	var files []*File
+	var unreadable []string
+	for _, path := range paths {
+		f, err := o.file(path)
+		if err == nil {
+			files = append(files, f)
+		} else if !errors.Is(err, fs.ErrNotExist) { // a link that leads nowhere is a missing shard
+			unreadable = append(unreadable, path)
+		}
+	}
 	if len(files) == 0 {
-		return nil, errors.New("no files to open")
+		if !slices.Contains(paths, named) {
+			named = paths[0]
+		}
+		return nil, o.parsed[named].err
 	}
-	name := Stem(slices.MinFunc(files, byPlace).Name)
-	if o.found == nil {
-		o.found = newProblems(printable(name))
+	name := commonStem(files)
+	found := newProblems(printable(name))
+	for _, path := range unreadable {
+		found.errorf(at(path), "%s", strings.TrimPrefix(o.parsed[path].err.Error(), printable(path)+": "))
 	}
-	return newModel(name, files, o.found)
+	return newModel(name, files, unreadable, found), nil
 }
 
-// withSiblings joins the file that the user named with the others of its set. One of
-// those that cannot be read does not hide the rest.
-func (o *opener) withSiblings(f *File, siblings []string) (*Model, error) {
-	files := []*File{f}
-	o.found = newProblems(printable(Stem(f.Name)))
-	for _, path := range siblings {
-		if path == f.Name {
-			continue
+// commonStem names a model after the first of its files that is named like a shard, or
+// else after the first one.
+func commonStem(files []*File) string {
+	files = slices.SortedStableFunc(slices.Values(files), byPlace)
+	for _, f := range files {
+		if n, named := parseShardName(f.Name); named {
+			return n.stem
 		}
-		other, err := o.file(path)
-		if err != nil {
-			o.found.errorf(at(path), "%s", strings.TrimPrefix(err.Error(), printable(path)+": "))
-			continue
-		}
-		files = append(files, other)
 	}
-	return o.join(files)
+	return Stem(files[0].Name)
 }
 
 // familyPaths lists the shards of a split that are there. Only their presence is
@@ -177,34 +180,5 @@ func familyPaths(dir string, name shardName) []string {
 			paths = append(paths, path)
 		}
 	}
-	return paths
-}
-
-// renamed lists the files of a folder that say they belong to a split of count but
-// are not named like shards.
-func (o *opener) renamed(dir string, count int) ([]string, error) {
-	names, err := modelNames(dir)
-	if err != nil {
-		return nil, err
-	}
-	var paths []string
-	for _, path := range o.parseUnnamed(dir, names) {
-		if f, err := o.file(path); err == nil && splitCount(f) == count {
-			paths = append(paths, path)
-		}
-	}
-	return paths, nil
-}
-
-// parseUnnamed parses the files of a folder whose names do not tell their set, and returns
-// their paths.
-func (o *opener) parseUnnamed(dir string, names []string) []string {
-	var paths []string
-	for _, name := range names {
-		if _, named := parseShardName(name); !named {
-			paths = append(paths, filepath.Join(dir, name))
-		}
-	}
-	o.parse(paths)
 	return paths
 }

@@ -70,6 +70,11 @@ func TestOpen(t *testing.T) {
 		delete(out, name)
 		return out
 	}
+	page := func(i int) map[string][]byte {
+		return map[string][]byte{ShardName("m", i-1, 3): []byte("<!DOCTYPE html>")}
+	}
+	firstRenamed := renamed(three, "first.gguf", "m-00002-of-00003.gguf", "m-00003-of-00003.gguf")
+	firstWarning := []string{"warning: first.gguf: is shard 1 of 3 by its keys, but is not named like one"}
 	tests := []struct {
 		name  string
 		files map[string][]byte
@@ -94,11 +99,16 @@ func TestOpen(t *testing.T) {
 		{name: "set beside others", files: merge(three, set("n", 2), map[string][]byte{"a.gguf": single}), path: "m-00002-of-00003.gguf", model: "m 3"},
 
 		{name: "incomplete", files: without(three, "m-00002-of-00003.gguf"), path: "m-00003-of-00003.gguf", model: "m 2",
-			want: []string{"error: incomplete: 1 of 3 shards are missing: m-00002-of-00003.gguf"}},
-		{name: "one shard damaged", files: merge(three, map[string][]byte{"m-00002-of-00003.gguf": []byte("<!DOCTYPE html>")}), path: "m-00001-of-00003.gguf", model: "m 2",
-			want: []string{"error: m-00002-of-00003.gguf: an HTML page, not a model", "error: incomplete: 1 of 3"}},
-		{name: "the named shard damaged", files: merge(three, map[string][]byte{"m-00002-of-00003.gguf": []byte("<!DOCTYPE html>")}), path: "m-00002-of-00003.gguf",
-			fault: "m-00002-of-00003.gguf: an HTML page"},
+			want: []string{"error: incomplete: 1 of 3 shards is missing: m-00002-of-00003.gguf"}},
+		{name: "one shard damaged", files: merge(three, page(2)), path: "m-00001-of-00003.gguf", model: "m 2", want: []string{"error: m-00002-of-00003.gguf: an HTML page, not a model"}},
+		{name: "the named shard damaged", files: merge(three, page(2)), path: "m-00002-of-00003.gguf", model: "m 2", want: []string{"error: m-00002-of-00003.gguf: an HTML page"}},
+		{name: "first shard damaged", files: merge(three, page(1)), path: "m-00002-of-00003.gguf", model: "m 2", want: []string{"error: m-00001-of-00003.gguf: an HTML page"}},
+		{name: "first shard damaged, by itself", files: merge(three, page(1)), path: "m-00001-of-00003.gguf", model: "m 2", want: []string{"error: m-00001-of-00003.gguf: an HTML page"}},
+		{name: "first shard damaged, by the folder", files: merge(three, page(1)), model: "m 2", want: []string{"error: m-00001-of-00003.gguf: an HTML page"}},
+		{name: "one damaged, one missing", files: without(merge(three, page(1)), "m-00003-of-00003.gguf"), model: "m 1",
+			want: []string{"error: m-00001-of-00003.gguf: an HTML page", "error: m: incomplete: 1 of 3 shards is missing: m-00003-of-00003.gguf"}},
+		{name: "all shards damaged", files: merge(page(1), page(2), page(3)), path: "m-00002-of-00003.gguf", fault: "m-00002-of-00003.gguf: an HTML page"},
+		{name: "all shards damaged, by the folder", files: merge(page(1), page(2), page(3)), fault: "m-00001-of-00003.gguf: an HTML page"},
 
 		{name: "renamed", files: renamed(three, "part-a.gguf", "part-b.gguf", "part-c.gguf"), path: "part-b.gguf", model: "part-a 3",
 			want: []string{"warning: part-a.gguf: is shard 1 of 3 by its keys", "warning: part-b.gguf", "warning: part-c.gguf"}},
@@ -112,10 +122,29 @@ func TestOpen(t *testing.T) {
 			want: []string{"warning: m-000001-of-000002.gguf: is shard 1 of 2 by its keys, but is not named like one", "warning: m-000002"}},
 		{name: "digits too few", files: renamed(set("m", 2), "m-1-of-2.gguf", "m-2-of-2.gguf"), path: "m-1-of-2.gguf", model: "m-1-of-2 2",
 			want: []string{"warning: m-1-of-2.gguf", "warning: m-2-of-2.gguf"}},
+		{name: "one renamed", files: firstRenamed, path: "m-00003-of-00003.gguf", model: "m 3", want: firstWarning},
+		{name: "one renamed, by itself", files: firstRenamed, path: "first.gguf", model: "m 3", want: firstWarning},
+		{name: "folder of a set, one renamed", files: firstRenamed, model: "m 3", want: firstWarning},
+		{name: "suffix in upper case", files: renamed(three, "m-00001-of-00003.gguf", "m-00002-of-00003.GGUF", "m-00003-of-00003.gguf"), model: "m 3",
+			want: []string{"warning: m-00002-of-00003.GGUF: is shard 2 of 3 by its keys"}},
+		{name: "one renamed beside another whole set", files: merge(firstRenamed, set("n", 3)), path: "m-00002-of-00003.gguf", model: "m 3", want: firstWarning},
+		{name: "one renamed, and two sets that lack it", files: merge(firstRenamed, without(set("n", 3), "n-00001-of-00003.gguf")), path: "m-00002-of-00003.gguf", model: "m 2",
+			want: []string{"error: m: incomplete: 1 of 3"}},
+		{name: "renamed set beside part of another", files: merge(renamed(set("n", 3), "a.gguf", "b.gguf", "c.gguf"), without(three, "m-00002-of-00003.gguf")), path: "m-00001-of-00003.gguf", model: "m 2",
+			want: []string{"error: m: incomplete: 1 of 3"}},
+		{name: "folder of two renamed sets", files: merge(renamed(three, "a1.gguf", "a2.gguf", "a3.gguf"), renamed(set("n", 3), "b1.gguf", "b2.gguf", "b3.gguf")),
+			fault: "holds renamed shards of more than one model: a1.gguf and b1.gguf are both shard 1 of 3 by their keys; name all files of one model"},
+		{name: "two renamed sets", files: merge(renamed(three, "a1.gguf", "a2.gguf", "a3.gguf"), renamed(set("n", 3), "b1.gguf", "b2.gguf", "b3.gguf")), path: "b2.gguf",
+			fault: "a1.gguf and b1.gguf are both shard 1 of 3"},
+		{name: "two renamed sets of other sizes", files: merge(renamed(three, "a1.gguf", "a2.gguf", "a3.gguf"), renamed(set("n", 2), "b1.gguf", "b2.gguf")), path: "b2.gguf", model: "b1 2",
+			want: []string{"warning: b1.gguf", "warning: b2.gguf"}},
 
 		{name: "nothing there", path: "a.gguf", fault: "a.gguf: no such file or directory"},
 		{name: "empty folder", fault: "no .gguf file in this folder"},
 		{name: "models one folder down", files: map[string][]byte{"UD-IQ1_S/a.gguf": single, "UD-Q2/b.gguf": single, "docs/x.txt": nil}, fault: "no .gguf file in this folder; there are in UD-IQ1_S, UD-Q2"},
+		{name: "models in a hub's cache", files: map[string][]byte{"blobs/0123": single, "refs/main": nil, "snapshots/0a1b/m.gguf": single, "snapshots/2c3d/UD-IQ1_S/m.gguf": single},
+			fault: "no .gguf file in this folder; there are in " + filepath.Join("snapshots", "0a1b") + ", " + filepath.Join("snapshots", "2c3d", "UD-IQ1_S")},
+		{name: "models too far down", files: map[string][]byte{"a/b/c/d/m.gguf": single}, fault: "no .gguf file in this folder"},
 		{name: "unfinished downloads", files: map[string][]byte{"a.gguf.part": nil, "b.gguf.incomplete": nil}, fault: "downloads may be unfinished: a.gguf.part, b.gguf.incomplete"},
 		{name: "two models", files: map[string][]byte{"a.gguf": single, "mmproj-F16.gguf": single}, fault: "holds 2 artifacts, name one of them: a.gguf, mmproj-F16.gguf"},
 		{name: "two sets", files: merge(three, set("m", 2)), fault: "holds 2 artifacts, name one of them: m-00001-of-00002.gguf, m-00001-of-00003.gguf"},
@@ -174,6 +203,10 @@ func TestOpenFiles(t *testing.T) {
 	wantError(t, err, "x: no such file")
 	_, err = OpenFiles(nil)
 	wantError(t, err, "no files to open")
+	_, err = OpenFiles(path("a", "b", "a"))
+	wantError(t, err, "a and "+filepath.Join(dir, "a")+" are the same file")
+	_, err = OpenFiles([]string{filepath.Join(dir, "a"), dir + "/./a"})
+	wantError(t, err, "/./a are the same file")
 }
 
 // Every header is read once, however many files a folder has to be searched for.

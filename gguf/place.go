@@ -12,23 +12,23 @@ func align(n, alignment int64) int64 { return (n + alignment - 1) &^ (alignment 
 // end is where the tensor's data ends, from the start of the data section.
 func (t *Tensor) end() int64 { return t.Offset + t.Size }
 
-// place settles where the data section begins and how large each tensor is, and
-// notes everything that is odd about their places.
-func (f *File) place(headerEnd int64, o options, found *problems) {
-	f.DataOffset = align(headerEnd, f.Alignment)
-	if len(f.Tensors) == 0 {
-		f.DataOffset = min(f.DataOffset, f.Size)
-	}
-	f.sizeTensors(o, found)
+// place settles how large each tensor is, and notes everything that is odd about their
+// places.
+func (f *File) place(o options, found *problems) {
+	endless := f.sizeTensors(o, found)
 	sorted := f.byOffset(found)
 	f.measureSpans(sorted, found)
 	f.checkGaps(sorted, found)
 	f.checkOverlap(sorted, found)
 	f.checkEnd(found)
+	for _, t := range endless {
+		t.Size = maxOffset
+	}
 }
 
-// sizeTensors computes sizes from types and shapes, and marks as opaque what has none.
-func (f *File) sizeTensors(o options, found *problems) {
+// sizeTensors computes sizes from types and shapes, and marks as opaque what has none. It
+// returns the tensors that take more bytes than any file has.
+func (f *File) sizeTensors(o options, found *problems) (endless []*Tensor) {
 	unknown := map[Type]int{}
 	for _, t := range f.Tensors {
 		if len(t.Name) > loaderNameLength {
@@ -48,6 +48,7 @@ func (f *File) sizeTensors(o options, found *problems) {
 			t.Opaque = t.Elements() > 0
 			found.errorf(t.where(), "row of %d elements is not a whole number of %s blocks of %d", rowLength(t.Shape), t.Type, info.Elements)
 		case shapeTooLarge:
+			endless = append(endless, t)
 			found.errorf(t.where(), "shape %v of type %s takes more bytes than any file has", t.Shape, t.Type)
 		}
 	}
@@ -58,6 +59,7 @@ func (f *File) sizeTensors(o options, found *problems) {
 		}
 		found.warnf(at(f.Name), "type %s%s of %d tensors has no known block size; their sizes are the spans to the next tensor", t, note, unknown[t])
 	}
+	return endless
 }
 
 // byOffset returns the tensors in the order of their data. The file's own list is
@@ -106,7 +108,7 @@ func (f *File) checkGaps(sorted []*Tensor, found *problems) {
 				first = t
 			}
 			gaps++
-			bytes += gap
+			bytes = AddSize(bytes, gap)
 		}
 		end = max(end, t.end())
 	}
@@ -154,6 +156,10 @@ func (f *File) checkEnd(found *problems) {
 		return
 	}
 	if extra := have - align(end, f.Alignment); extra > 0 {
-		found.warnf(at(f.Name), "%d bytes after the last tensor belong to no tensor", extra)
+		behind := "last tensor"
+		if len(f.Tensors) == 0 {
+			behind = "header"
+		}
+		found.warnf(at(f.Name), "%d bytes after the %s belong to no tensor", extra, behind)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"testing"
 )
@@ -40,6 +41,12 @@ func TestWhereDataLies(t *testing.T) {
 		want  []string
 	}{
 		{"no tensors", fileOf(0), "[]", nil},
+		{"no tensors, padded", little().head(0, 0).pad().b, "[]", nil},
+		{"no tensors, partly padded", little().head(0, 0).add(make([]byte, 3)).b, "[]", nil},
+		{"no tensors, other bytes where padding would be", fileOf(8), "[]", []string{"warning: m.gguf: 8 bytes after the header belong to no tensor"}},
+		{"no tensors, other bytes in the padding", little().head(0, 0).add([]byte{0, 0, 0, 1, 0}).b, "[]", []string{"warning: m.gguf: 5 bytes after the header belong to no tensor"}},
+		{"no tensors, other bytes from there on", fileOf(1000), "[]", []string{"warning: m.gguf: 1000 bytes after the header belong to no tensor"}},
+		{"no tensors, other bytes behind padding", little().head(0, 0).pad().data(1000).b, "[]", []string{"warning: m.gguf: 1000 bytes after the header belong to no tensor"}},
 		{"in order", fileOf(96, line{"a", F32, 0, f8}, line{"b", F32, 32, f8}, line{"c", F32, 64, f8}), "[32 32 32]", nil},
 		{"last one not padded", fileOf(36, line{"a", F32, 0, f8}, line{"b", F32, 32, dims(1)}), "[32 4]", nil},
 		{"last one padded", fileOf(64, line{"a", F32, 0, f8}, line{"b", F32, 32, dims(1)}), "[32 4]", nil},
@@ -74,9 +81,9 @@ func TestWhereDataLies(t *testing.T) {
 			[]string{`error: m.gguf: tensor "a": data ends at byte 64 of 2097152: the file is truncated: it has 160 bytes, 2097088 more are needed (tensors affected: 1)`}},
 		{"far outside", fileOf(64, line{"a", F32, 1 << 40, f8}), "[32]",
 			[]string{"warning: 1099511627776 bytes before it", `error: tensor "a": data ends at byte 0 of 32`}},
-		{"end that wraps", fileOf(64, line{"a", F32, 0, f8}, line{"b", I8, 32, dims(1<<63 - 1)}), "[32 0]",
+		{"end that wraps", fileOf(64, line{"a", F32, 0, f8}, line{"b", I8, 32, dims(1<<63 - 1)}), "[32 1152921504606846976]",
 			[]string{`error: tensor "b": shape [9223372036854775807] of type I8 takes more bytes than any file has`, "warning: 32 bytes after"}},
-		{"size that wraps", fileOf(64, line{"a", F64, 0, dims(1<<61 + 1)}), "[0]",
+		{"size that wraps", fileOf(64, line{"a", F64, 0, dims(1<<61 + 1)}), "[1152921504606846976]",
 			[]string{`error: tensor "a": shape [2305843009213693953] of type F64`, "warning: 64 bytes after"}},
 		{"greatest offset", fileOf(64, line{"a", I8, 1 << 60, dims(1 << 60)}), "[1152921504606846976]",
 			[]string{"warning: bytes before it", `error: tensor "a": data ends at byte 0 of 1152921504606846976`}},
@@ -116,6 +123,35 @@ func TestWhereDataLies(t *testing.T) {
 			}
 			wantProblems(t, f.Problems, test.want...)
 		})
+	}
+}
+
+// However much the tensors of a file declare, the sum of their sizes is no less.
+func TestSumsOfSizesDoNotWrap(t *testing.T) {
+	var lines []line
+	for i := range 12 {
+		lines = append(lines, line{fmt.Sprint(i), I8, 0, dims(1 << 60)})
+	}
+	for _, lines := range [][]line{lines, {{"a", I8, 0, dims(1 << 62)}}, append(lines, line{"a", I8, 0, dims(1<<63 - 1)})} {
+		m, err := NewModel("m", mustParse(t, fileOf(32, lines...)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := int64(math.MaxInt64)
+		if len(lines) < 8 {
+			want = int64(len(lines)) << 60
+		}
+		if got := m.TensorBytes(); got != want {
+			t.Errorf("%d tensors have %d bytes, want %d", len(lines), got, want)
+		}
+	}
+	for _, size := range []int64{0, 1, 1 << 62, math.MaxInt64} {
+		if got := AddSize(size, math.MaxInt64-size); got != math.MaxInt64 {
+			t.Errorf("%d and what is left of 64 bits: %d", size, got)
+		}
+		if got := AddSize(math.MaxInt64, size); got != math.MaxInt64 {
+			t.Errorf("%d more than the greatest size: %d", size, got)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -211,6 +212,18 @@ func (s *scanner) skip(n int64, what string) {
 		return
 	}
 	s.pos += int(n)
+}
+
+// zeros reads n bytes as long as they are zero, and reports whether all are.
+func (s *scanner) zeros(n int64, what string) bool {
+	for n > 0 {
+		b := s.next(int(min(n, scanBuffer)), what)
+		if b == nil || len(bytes.Trim(b, "\x00")) > 0 {
+			return false
+		}
+		n -= int64(len(b))
+	}
+	return true
 }
 
 // text reads a string of at most limit bytes.

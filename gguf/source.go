@@ -48,7 +48,7 @@ func newFilePool() *filePool {
 func (p *filePool) source(path string) (*sourceFile, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", printable(path), bareError(err))
 	}
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: is %s, want a regular file", printable(path), kindOf(info.Mode()))

@@ -15,6 +15,15 @@ const (
 	maxOffset = 1 << 60
 )
 
+// AddSize adds two sizes, neither negative. A sum that no 64-bit size holds is the greatest
+// one: each size is that of a file at most, but a file can declare any number of them.
+func AddSize(a, b int64) int64 {
+	if sum := a + b; sum >= 0 {
+		return sum
+	}
+	return math.MaxInt64
+}
+
 // A Tensor is one named array of a file. Its data is not read until asked for.
 type Tensor struct {
 	Name string
@@ -25,7 +34,8 @@ type Tensor struct {
 	Shape  []uint64 // as stored, innermost dim first; none for a scalar
 	Offset int64    // of the data, from the start of the file's data section
 	// Size is the bytes of data without padding. When Opaque is set it is the
-	// distance to the next tensor or to the end of the file, padding included.
+	// distance to the next tensor or to the end of the file, padding included. Of a
+	// shape that takes more bytes than any file has, which is an error, it is 2^60.
 	Size int64
 	// Span is the bytes from the tensor's offset to that of the next one in the file,
 	// or to the end of the file.

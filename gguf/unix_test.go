@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -42,7 +43,79 @@ func TestOpenThroughLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	wantProblems(t, m.Problems, "error: incomplete: 1 of 3 shards are missing: m-00003-of-00003.gguf")
+	wantProblems(t, m.Problems, "error: incomplete: 1 of 3 shards is missing: m-00003-of-00003.gguf")
+}
+
+// A file with several names is there once, under the name that tells most.
+func TestFilesOfSeveralNames(t *testing.T) {
+	link := func(t *testing.T, make func(target, name string) error, dir, target, name string) {
+		t.Helper()
+		if err := make(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hard := func(target, name string) error { return os.Link(filepath.Join(filepath.Dir(name), target), name) }
+	parts := renamed(set("m", 3), "part-a.gguf", "part-b.gguf", "part-c.gguf")
+	tests := []struct {
+		name   string
+		files  map[string][]byte
+		make   func(target, name string) error
+		target string
+		paths  []string // "" is the folder itself
+		model  string
+		first  string // of the model's files
+	}{
+		{"link to a named shard", set("m", 3), os.Symlink, "m-00001-of-00003.gguf", []string{"", "latest.gguf", "m-00002-of-00003.gguf"}, "m 3", "m-00001-of-00003.gguf"},
+		{"hard link to a named shard", set("m", 3), hard, "m-00001-of-00003.gguf", []string{"", "latest.gguf", "m-00002-of-00003.gguf"}, "m 3", "m-00001-of-00003.gguf"},
+		{"link to a renamed shard", parts, os.Symlink, "part-a.gguf", []string{"", "latest.gguf", "part-c.gguf"}, "part-a 3", "part-a.gguf"},
+		{"hard link to a renamed shard", parts, hard, "part-a.gguf", []string{"", "latest.gguf", "part-c.gguf"}, "latest 3", "latest.gguf"},
+		{"link to a model of its own", map[string][]byte{"m.gguf": tiny(little(), 3)}, os.Symlink, "m.gguf", []string{""}, "m 1", "m.gguf"},
+		{"link in a set that lacks the shard", map[string][]byte{"m-00002-of-00003.gguf": set("m", 3)["m-00002-of-00003.gguf"]}, os.Symlink, "m-00002-of-00003.gguf", []string{"", "latest.gguf"}, "m 1", "m-00002-of-00003.gguf"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			put(t, dir, test.files)
+			link(t, test.make, dir, test.target, "latest.gguf")
+			for _, path := range test.paths {
+				m, err := Open(filepath.Join(dir, path))
+				if err != nil {
+					t.Errorf("%q: %v", path, err)
+					continue
+				}
+				defer m.Close()
+				if got := fmt.Sprint(m.Name, " ", len(m.Files)); got != test.model || filepath.Base(m.Files[0].Name) != test.first {
+					t.Errorf("%q: opened %s from %s on, want %s from %s on", path, got, m.Files[0].Name, test.model, test.first)
+				}
+			}
+			both := []string{filepath.Join(dir, test.target), filepath.Join(dir, "latest.gguf")}
+			_, err := OpenFiles(both)
+			wantError(t, err, both[0]+" and "+both[1]+" are the same file")
+		})
+	}
+}
+
+// A shard that the system does not let us look at does not hide the others, and is named
+// once.
+func TestShardBehindLinksInACircle(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, set("m", 3))
+	second := filepath.Join(dir, "m-00002-of-00003.gguf")
+	os.Remove(second)
+	if err := os.Symlink(filepath.Base(second), second); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{dir, filepath.Join(dir, "m-00001-of-00003.gguf")} {
+		m, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		wantProblems(t, m.Problems, "error: "+second+": too many levels of symbolic links")
+		if m.Complete() || len(m.Missing) > 0 || !slices.Equal(m.Unreadable, []string{second}) {
+			t.Errorf("missing %q, unreadable %q", m.Missing, m.Unreadable)
+		}
+	}
 }
 
 // Reading a device or a pipe may never end.

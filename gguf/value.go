@@ -279,8 +279,9 @@ const (
 	maxNesting = 8 // of arrays of arrays; llama.cpp reads none at all
 
 	// maxSteps bounds the strings and arrays in the arrays of a file, which have to be
-	// gone through one by one. A hole of a terabyte reads as endless empty ones.
-	maxSteps = 1 << 27
+	// gone through one by one: eight million tokens and as many merges. A hole of a
+	// terabyte reads as endless empty ones.
+	maxSteps = 1 << 24
 )
 
 // typedValue reads a type word and a value of that type.
