@@ -156,3 +156,38 @@ func TestCopyFromBeyond4GiB(t *testing.T) {
 		t.Errorf("copied %v", got)
 	}
 }
+
+// Vocabularies of several million tokens open; arrays without end are refused before they
+// take long.
+func TestHowManyTokensThereCanBe(t *testing.T) {
+	array := func(elem ValueType, count uint64, unit int) *runs {
+		r := &runs{}
+		r.Write(little().head(0, 1).pair("tokens", Array, uint32(elem), count).b)
+		r.add(0, int64(count)*int64(unit))
+		return r
+	}
+	tests := []struct {
+		name  string
+		file  *runs
+		fault string
+	}{
+		{"six million tokens", array(Text, 6e6, 8), ""},
+		{"a hole of strings", array(Text, 1<<24+1, 8), "with this array of 16777217, more than 16777216 strings and arrays stand in arrays"},
+		{"a hole of arrays", array(Array, 1<<24+1, 12), "with this array of 16777217, more than 16777216 strings and arrays stand in arrays"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			f, err := NewFile("m.gguf", test.file, test.file.size())
+			if test.fault != "" {
+				wantError(t, err, test.fault)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v, _ := f.Metadata.Get("tokens"); v.Len() != 6e6 {
+				t.Errorf("%d tokens", v.Len())
+			}
+		})
+	}
+}

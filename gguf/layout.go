@@ -35,7 +35,7 @@ type ShardLayout struct {
 func (l *Layout) Bytes() int64 {
 	var n int64
 	for _, s := range l.Shards {
-		n += s.Size
+		n = AddSize(n, s.Size)
 	}
 	return n
 }
@@ -44,7 +44,7 @@ func (l *Layout) Bytes() int64 {
 func (l *Layout) TensorBytes() int64 {
 	var n int64
 	for _, s := range l.Shards {
-		n += s.TensorBytes()
+		n = AddSize(n, s.TensorBytes())
 	}
 	return n
 }
@@ -53,7 +53,7 @@ func (l *Layout) TensorBytes() int64 {
 func (s *ShardLayout) TensorBytes() int64 {
 	var n int64
 	for _, v := range s.Views {
-		n += v.Size()
+		n = AddSize(n, v.Size())
 	}
 	return n
 }
@@ -93,10 +93,10 @@ func newShardLayout(version uint32, md *Metadata, views []View, alignment int64)
 	for i, v := range views {
 		header += infoSize(v)
 		s.Offsets[i] = data
-		data += align(v.Size(), alignment)
+		data = AddSize(data, align(v.Size(), alignment))
 	}
 	s.DataOffset = dataOffset(header, len(views), alignment)
-	s.Size = s.DataOffset + data
+	s.Size = AddSize(s.DataOffset, data)
 	return s
 }
 

@@ -18,8 +18,8 @@ import (
 // only. A model that lacks shards has none, nor has one with a name twice, nor one with a
 // control character in a name: that is a [NameError].
 func StructureDigest(m *gguf.Model) (Digest, error) {
-	if len(m.Missing) > 0 {
-		return Digest{}, fmt.Errorf("shard %q is missing, so the model's structure is not known", m.Missing[0])
+	if !m.Complete() {
+		return Digest{}, fmt.Errorf("shard %q is missing, so the model's structure is not known", slices.Concat(m.Missing, m.Unreadable)[0])
 	}
 	if err := checkNames(unnamableTensors(m)); err != nil {
 		return Digest{}, err

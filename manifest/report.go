@@ -103,9 +103,9 @@ func (r *Report) find(kind Kind, file, what string) {
 func (r *Report) problems(m *gguf.Model, name func(path string) string) {
 	for _, p := range slices.Concat(m.Problems, Warnings(m)) {
 		file := ""
-		f, where := fileOfProblem(m, p)
-		if f != nil {
-			file = name(f.Name)
+		path, where := fileOfProblem(m, p)
+		if path != "" {
+			file = name(path)
 		}
 		switch {
 		case p.Severity == gguf.Error && p.Tensor != "":
@@ -118,18 +118,18 @@ func (r *Report) problems(m *gguf.Model, name func(path string) string) {
 	}
 }
 
-// fileOfProblem returns the file that a problem is about and where in it, nil when it is
-// about the set. A name that a terminal would act on is quoted in the problem.
-func fileOfProblem(m *gguf.Model, p gguf.Problem) (f *gguf.File, where string) {
-	for _, f := range m.Files {
-		for _, name := range []string{f.Name, strconv.Quote(f.Name)} {
+// fileOfProblem returns the path of the file that a problem is about and where in it, ""
+// when it is about the set. A name that a terminal would act on is quoted in the problem.
+func fileOfProblem(m *gguf.Model, p gguf.Problem) (path, where string) {
+	for _, path := range slices.Concat(m.Paths(), m.Unreadable) {
+		for _, name := range []string{path, strconv.Quote(path)} {
 			rest, found := strings.CutPrefix(p.Where, name)
 			if where, inside := strings.CutPrefix(rest, ": "); found && (inside || rest == "") {
-				return f, where
+				return path, where
 			}
 		}
 	}
-	return nil, p.Where
+	return "", p.Where
 }
 
 // about returns what an error says of the file at path, which it may name or not.

@@ -255,7 +255,7 @@ func (v *verifier) modelFiles() []string {
 
 // openModels opens the artifacts that the named files belong to, the largest first.
 func (v *verifier) openModels(names []string) {
-	seen := map[string]bool{}     // paths that some opened model has
+	seen := map[string]bool{}     // paths that some opened model has, or could not read
 	unusable := map[string]bool{} // messages: each shard of a set gives the same
 	for _, name := range names {
 		if seen[v.path(name)] {
@@ -270,7 +270,7 @@ func (v *verifier) openModels(names []string) {
 			continue
 		}
 		v.models = append(v.models, m)
-		for _, path := range m.Paths() {
+		for _, path := range slices.Concat(m.Paths(), m.Unreadable) {
 			seen[filepath.Clean(path)] = true
 		}
 		v.reportModel(m)

@@ -36,7 +36,7 @@ type keepInfo struct {
 // addExperts adds what was found of the model's routed experts, the faults that keep it
 // from being pruned, and what depends on which layers have experts.
 func (in *inspection) addExperts(m *gguf.Model, found *reap.Experts, faults reap.Faults, keep []int) error {
-	complete := len(m.Missing) == 0
+	complete := m.Complete()
 	if complete { // faults of a partial set are those of its missing tensors
 		in.addFaults(found, faults)
 	}
@@ -90,7 +90,7 @@ func (in *inspection) addSizes(e *reap.Experts, keep []int) error {
 	for _, t := range e.Tensors() {
 		if inExpert(t.Role) {
 			x.Parameters = addCount(x.Parameters, t.Elements())
-			bytes += t.Size
+			bytes = gguf.AddSize(bytes, t.Size)
 		}
 	}
 	x.BitsPerWeight = bitsPerWeight(bytes, x.Parameters)

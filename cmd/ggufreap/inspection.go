@@ -31,6 +31,7 @@ type inspection struct {
 	BitsPerWeight  *number      `json:"bits_per_weight"`
 	ShardCount     int          `json:"shard_count"`
 	Missing        []text       `json:"missing_shards"`
+	Unreadable     []text       `json:"unreadable_shards,omitempty"`
 	Shards         []shardInfo  `json:"shards"`
 	Types          []typeInfo   `json:"types"`
 	Layers         layersInfo   `json:"layers"`
@@ -102,6 +103,9 @@ func inspect(m *gguf.Model, keep []int) (*inspection, error) {
 	for _, name := range m.Missing {
 		in.Missing = append(in.Missing, text(name))
 	}
+	for _, path := range m.Unreadable {
+		in.Unreadable = append(in.Unreadable, text(filepath.Base(path)))
+	}
 	for _, f := range m.Files {
 		in.Shards = append(in.Shards, shardInfo{text(filepath.Base(f.Name)), f.Size, len(f.Tensors), f.DataOffset, f.Alignment})
 	}
@@ -123,7 +127,7 @@ func inspect(m *gguf.Model, keep []int) (*inspection, error) {
 // sumTypes adds up the types.
 func (in *inspection) sumTypes() {
 	for _, t := range in.Types {
-		in.TensorBytes += t.Bytes
+		in.TensorBytes = gguf.AddSize(in.TensorBytes, t.Bytes)
 		in.ParameterCount = addCount(in.ParameterCount, t.Parameters)
 	}
 	in.ActiveCount = in.ParameterCount
@@ -168,7 +172,7 @@ func typeMix(m *gguf.Model) []typeInfo {
 		}
 		s.Tensors++
 		s.Parameters = addCount(s.Parameters, t.Elements())
-		s.Bytes += t.Size
+		s.Bytes = gguf.AddSize(s.Bytes, t.Size)
 		_, known := t.Type.Info()
 		s.Known = s.Known && (known || !t.Opaque)
 	}

@@ -46,13 +46,8 @@ func architectureText(name string) string {
 
 func (con *console) showSizes(in *inspection) {
 	con.field("files", "%s, %s", shardText(in), sizeText(in.FileBytes))
-	if len(in.Missing) > 0 {
-		names := make([]string, len(in.Missing))
-		for i, name := range in.Missing {
-			names[i] = string(name)
-		}
-		con.styledField(red, "missing", nameList(names, screenMissing))
-	}
+	con.showShards("missing", in.Missing)
+	con.showShards("unreadable", in.Unreadable)
 	if in.TensorCount == 0 {
 		con.field("tensors", "none")
 	} else {
@@ -74,6 +69,18 @@ func (con *console) showSizes(in *inspection) {
 		bits += fmt.Sprintf(", %.2f in routed experts", x.BitsPerWeight.value)
 	}
 	con.field("precision", "%s", bits)
+}
+
+// showShards names the shards that an artifact lacks, if any.
+func (con *console) showShards(label string, shards []text) {
+	if len(shards) == 0 {
+		return
+	}
+	names := make([]string, len(shards))
+	for i, name := range shards {
+		names[i] = string(name)
+	}
+	con.styledField(red, label, nameList(names, screenMissing))
 }
 
 func shardText(in *inspection) string {

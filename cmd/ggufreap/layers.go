@@ -38,7 +38,7 @@ func countLayers(m *gguf.Model, experts *reap.Experts) layersInfo {
 		}
 	}
 	layers.Dense = max(layers.Count-layers.Draft-layers.MoE, 0)
-	if len(m.Missing) > 0 || len(m.Tensors()) == 0 {
+	if !m.Complete() || len(m.Tensors()) == 0 {
 		layers.MoE, layers.Dense = 0, 0
 	}
 	return layers

@@ -45,7 +45,7 @@ func newVerification(c *cli.Context) (*verification, error) {
 
 // inspect holds experts and plan against the metadata.
 func (v *verification) inspect(m *gguf.Model, r *manifest.Report) {
-	if len(m.Missing) > 0 { // what would be found is what is missing, once more
+	if !m.Complete() { // what would be found is what is missing, once more
 		r.Gaps = append(r.Gaps, manifest.Gap{
 			What:   "shards are missing, so experts and plan were not looked at",
 			Leaves: "whether the metadata and the plan are those of the tensors",
