@@ -171,12 +171,12 @@ func commonStem(files []*File) string {
 }
 
 // familyPaths lists the shards of a split that are there. Only their presence is
-// asked for: a link counts as the file it points to.
+// asked for: a link counts as the file it points to, a folder is none.
 func familyPaths(dir string, name shardName) []string {
 	var paths []string
 	for i := range name.count {
 		path := filepath.Join(dir, fmt.Sprintf(shardFormat, name.stem, i+1, name.count))
-		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		if info, err := os.Stat(path); err == nil && !info.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist) {
 			paths = append(paths, path)
 		}
 	}

@@ -105,6 +105,8 @@ func TestOpen(t *testing.T) {
 		{name: "first shard damaged", files: merge(three, page(1)), path: "m-00002-of-00003.gguf", model: "m 2", want: []string{"error: m-00001-of-00003.gguf: an HTML page"}},
 		{name: "first shard damaged, by itself", files: merge(three, page(1)), path: "m-00001-of-00003.gguf", model: "m 2", want: []string{"error: m-00001-of-00003.gguf: an HTML page"}},
 		{name: "first shard damaged, by the folder", files: merge(three, page(1)), model: "m 2", want: []string{"error: m-00001-of-00003.gguf: an HTML page"}},
+		{name: "a folder in a shard's place", files: merge(without(three, "m-00002-of-00003.gguf"), map[string][]byte{"m-00002-of-00003.gguf/x": nil}), path: "m-00001-of-00003.gguf", model: "m 2",
+			want: []string{"error: m: incomplete: 1 of 3 shards is missing: m-00002-of-00003.gguf"}},
 		{name: "one damaged, one missing", files: without(merge(three, page(1)), "m-00003-of-00003.gguf"), model: "m 1",
 			want: []string{"error: m-00001-of-00003.gguf: an HTML page", "error: m: incomplete: 1 of 3 shards is missing: m-00003-of-00003.gguf"}},
 		{name: "all shards damaged", files: merge(page(1), page(2), page(3)), path: "m-00002-of-00003.gguf", fault: "m-00002-of-00003.gguf: an HTML page"},

@@ -269,6 +269,10 @@ func (v *verifier) openModels(names []string) {
 			unusable[err.Error()] = true
 			continue
 		}
+		if seen[filepath.Clean(m.Paths()[0])] { // by a link that is no shard's name
+			m.Close()
+			continue
+		}
 		v.models = append(v.models, m)
 		for _, path := range slices.Concat(m.Paths(), m.Unreadable) {
 			seen[filepath.Clean(path)] = true

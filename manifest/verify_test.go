@@ -296,6 +296,21 @@ func TestVerifyBareSets(t *testing.T) {
 			t.Errorf("%s: findings %+v, gaps %+v", path, r.Findings, r.Gaps)
 		}
 	}
+	link := filepath.Join(dir, "z.gguf")
+	if err := os.Symlink(paths[1], link); err != nil {
+		t.Fatal(err)
+	}
+	if r := mustVerify(t, dir, VerifyOptions{}); !r.OK() || r.Artifact.Shards != 3 {
+		t.Errorf("with a link to a shard: %+v", r)
+	}
+	os.Remove(link)
+	change(t, paths[1], func([]byte) []byte { return []byte("<!DOCTYPE html>") })
+	for _, path := range append(paths, dir) {
+		r := mustVerify(t, path, VerifyOptions{})
+		if len(r.Findings) != 1 || !has(r, KindStructure, filepath.Base(paths[1]), "an HTML page") {
+			t.Errorf("%s, the second shard damaged: %+v", path, r.Findings)
+		}
+	}
 	os.Remove(paths[0])
 	if r := mustVerify(t, paths[2], VerifyOptions{}); !has(r, KindStructure, "", "incomplete: 1 of 3") {
 		t.Errorf("got %+v", r.Findings)

@@ -97,6 +97,24 @@ func TestInspect(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	damaged := func(t *testing.T) {
+		small(t)
+		writeFile(t, "small-00002-of-00003.gguf", []byte("<!DOCTYPE html>"))
+	}
+	endless := func(t *testing.T) {
+		s := bare()
+		for i := range 12 {
+			s.Tensors = append(s.Tensors, vector(fmt.Sprintf("w%02d", i), 8))
+		}
+		writeBytes(t, s, func(file []byte) []byte { // 2^60 elements of I8 in place of 8 of F32
+			for i := range s.Tensors {
+				at := bytes.Index(file, []byte(s.Tensors[i].Name)) + len(s.Tensors[i].Name) + 4
+				binary.LittleEndian.PutUint64(file[at:], 1<<60)
+				binary.LittleEndian.PutUint32(file[at+8:], uint32(gguf.I8))
+			}
+			return file
+		})
+	}
 	unknown := func(t *testing.T) {
 		s := bare(vector("a", 8), gguftest.Tensor{Name: "b", Type: 64, Shape: []uint64{256, 2}, Data: make([]byte, 92)}, vector("c", 3))
 		write(t, s, gguf.Split{})
@@ -140,6 +158,10 @@ func TestInspect(t *testing.T) {
 		{"incomplete", partial, []string{"small-00001-of-00003.gguf"}},
 		{"incomplete-json", partial, []string{"--json", "small-00001-of-00003.gguf"}},
 		{"incomplete-keep", partial, []string{"--keep", "4", "small-00001-of-00003.gguf"}},
+		{"damaged-shard", damaged, []string{"."}},
+		{"damaged-shard-itself", damaged, []string{"small-00002-of-00003.gguf"}},
+		{"one-file-twice", small, []string{"small-00003-of-00003.gguf", "./small-00003-of-00003.gguf"}},
+		{"sizes-without-end", endless, []string{"bare.gguf"}},
 		{"dense", func(t *testing.T) { write(t, bare(vector("a", 8)), gguf.Split{}) }, []string{"bare.gguf"}},
 		{"dense-keep", func(t *testing.T) { write(t, bare(vector("a", 8)), gguf.Split{}) }, []string{"--keep", "4", "bare.gguf"}},
 		{"no-tensors", func(t *testing.T) { write(t, bare(), gguf.Split{}) }, []string{"bare.gguf"}},
