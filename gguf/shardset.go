@@ -43,12 +43,20 @@ func (o *opener) setOf(path string) ([]string, error) {
 		names = append(names, filepath.Base(path))
 	}
 	slices.Sort(names)
-	for _, set := range o.sets(dir, slices.Compact(names)) {
-		if slices.ContainsFunc(set.paths, func(p string) bool { return p == path || o.same(p, path) }) {
-			return set.paths, o.checkPlaces(dir, set)
+	set := o.find(path, o.sets(dir, slices.Compact(names)))
+	return set.paths, o.checkPlaces(dir, set)
+}
+
+// find returns the set that a file belongs to, by this name or by another one of it.
+func (o *opener) find(path string, sets []*shardSet) *shardSet {
+	for _, set := range sets {
+		if slices.Contains(set.paths, path) {
+			return set
 		}
 	}
-	return known, nil
+	return sets[slices.IndexFunc(sets, func(set *shardSet) bool {
+		return slices.ContainsFunc(set.paths, func(other string) bool { return o.same(path, other) })
+	})]
 }
 
 // sets groups files of a folder, in the order of their names.

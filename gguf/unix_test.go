@@ -95,6 +95,23 @@ func TestFilesOfSeveralNames(t *testing.T) {
 	}
 }
 
+// Sets of links to the shards of another set are sets of their own.
+func TestOpenBesideLinks(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, set("m", 3))
+	for _, i := range []int{0, 2} {
+		if err := os.Symlink(ShardName("m", i, 3), filepath.Join(dir, ShardName("n", i, 3))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := Open(filepath.Join(dir, ShardName("n", 2, 3)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	wantProblems(t, m.Problems, "error: n: incomplete: 1 of 3 shards is missing: n-00002-of-00003.gguf")
+}
+
 // A shard that the system does not let us look at does not hide the others, and is named
 // once.
 func TestShardBehindLinksInACircle(t *testing.T) {
