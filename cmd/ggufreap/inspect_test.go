@@ -115,6 +115,18 @@ func TestInspect(t *testing.T) {
 			return file
 		})
 	}
+	endlessExperts := func(t *testing.T) {
+		s := smallMoE()
+		writeBytes(t, s, func(file []byte) []byte { // as many rows as make 2^59 elements
+			for _, x := range s.Tensors {
+				if x.Type == gguf.Q8_0 {
+					at := bytes.Index(file, []byte(x.Name)) + len(x.Name) + 4
+					binary.LittleEndian.PutUint64(file[at+8:], 1<<59/x.Shape[0]/append(x.Shape, 1)[2])
+				}
+			}
+			return file
+		})
+	}
 	unknown := func(t *testing.T) {
 		s := bare(vector("a", 8), gguftest.Tensor{Name: "b", Type: 64, Shape: []uint64{256, 2}, Data: make([]byte, 92)}, vector("c", 3))
 		write(t, s, gguf.Split{})
@@ -162,6 +174,7 @@ func TestInspect(t *testing.T) {
 		{"damaged-shard-itself", damaged, []string{"small-00002-of-00003.gguf"}},
 		{"one-file-twice", small, []string{"small-00003-of-00003.gguf", "./small-00003-of-00003.gguf"}},
 		{"sizes-without-end", endless, []string{"bare.gguf"}},
+		{"experts-without-end", endlessExperts, []string{"small.gguf"}},
 		{"dense", func(t *testing.T) { write(t, bare(vector("a", 8)), gguf.Split{}) }, []string{"bare.gguf"}},
 		{"dense-keep", func(t *testing.T) { write(t, bare(vector("a", 8)), gguf.Split{}) }, []string{"--keep", "4", "bare.gguf"}},
 		{"no-tensors", func(t *testing.T) { write(t, bare(), gguf.Split{}) }, []string{"bare.gguf"}},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"slices"
 
 	"ggufreap/gguf"
@@ -48,7 +49,7 @@ func (in *inspection) addExperts(m *gguf.Model, found *reap.Experts, faults reap
 		return nil
 	}
 	in.Experts = describeExperts(found)
-	in.Experts.Prunable = complete && len(faults) == 0
+	in.Experts.Prunable = complete && len(faults) == 0 && in.TensorBytes < math.MaxInt64 // more is not counted
 	if len(keep) > 0 && !complete {
 		return usagef("--keep %d: shards are missing", keep[0])
 	}
