@@ -39,7 +39,7 @@ func (o *opener) setOf(path string) ([]string, error) {
 	if err != nil {
 		return known, nil // a folder may let its files be read, but not be listed
 	}
-	for _, path := range known {
+	for _, path := range append(known, path) {
 		names = append(names, filepath.Base(path))
 	}
 	slices.Sort(names)
