@@ -1,7 +1,6 @@
 package gguf
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -184,18 +183,14 @@ func (v Value) describe() string {
 // maxDescribed is the longest string that a message shows.
 const maxDescribed = 100
 
-// equal reports whether two values have the same type and bytes. Values that [Value.Raw]
-// cannot give are taken to be equal when their sizes are.
+// equal reports whether two values are the same. Values that [Value.Raw] cannot give are
+// taken to be equal when their sizes are.
 func (v Value) equal(w Value) bool {
-	if v.typ != w.typ || v.elem != w.elem || v.count != w.count || v.Size() != w.Size() {
-		return false
+	if v.Size() != w.Size() || v.Size() > maxWhole {
+		return v.Size() == w.Size()
 	}
-	if v.Size() > maxWhole {
-		return true
-	}
-	a, err := v.Raw()
-	b, errOther := w.Raw()
-	return err == nil && errOther == nil && (bytes.Equal(a, b) || v.order != w.order)
+	d, err := Compare(v, w)
+	return err == nil && d.Same()
 }
 
 // Text returns the bytes of a string, which need not be UTF-8. It reports false for one
@@ -216,19 +211,41 @@ func (v Value) Each(fn func(i int64, e Value) error) error {
 	if v.typ != Array {
 		return fmt.Errorf("value is %s, not an array", v.typ)
 	}
-	s := newScanner("array", v, v.Size())
-	s.big = v.order == binary.ByteOrder(binary.BigEndian)
-	s.skip(12, "array head")
+	items := v.elements()
 	for i := range v.count {
-		e := s.value(v.elem, 1)
-		if s.err != nil {
-			return s.err
+		e := items.next()
+		if items.s.err != nil {
+			return items.s.err
 		}
 		if err := fn(i, e); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// An elementReader reads the elements of an array one after the other.
+type elementReader struct {
+	s    *scanner
+	elem ValueType
+	left int64
+}
+
+func (v Value) elements() *elementReader {
+	s := newScanner("array", v, v.Size())
+	s.big = v.order == binary.ByteOrder(binary.BigEndian)
+	s.skip(12, "array head")
+	return &elementReader{s, v.elem, v.count}
+}
+
+// next returns the next element, and the zero Value behind the last one or after a fault
+// of the scanner.
+func (r *elementReader) next() Value {
+	if r.left == 0 {
+		return Value{}
+	}
+	r.left--
+	return r.s.value(r.elem, 1)
 }
 
 // Uints returns the elements of an integer array, or one integer as a list of one.

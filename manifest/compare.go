@@ -3,9 +3,7 @@ package manifest
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 
 	"ggufreap/gguf"
 )
@@ -88,6 +86,21 @@ func differingSlabs(c Change, a, b *Tensor) []int {
 	return list
 }
 
+// SameKeyOrder reports whether the keys other than split.* that both have stand in the
+// same order.
+func SameKeyOrder(a, b *gguf.Metadata) bool {
+	common := func(md, other *gguf.Metadata) []string {
+		var keys []string
+		for key := range md.All() {
+			if _, ok := other.Get(key); ok && !isSplitKey(key) {
+				keys = append(keys, key)
+			}
+		}
+		return keys
+	}
+	return slices.Equal(common(a, b), common(b, a))
+}
+
 // SameOrder reports whether the tensors that both artifacts have stand in the same order.
 func SameOrder(a, b *Pin) bool {
 	inA, inB := byName(a), byName(b)
@@ -106,17 +119,27 @@ func SameOrder(a, b *Pin) bool {
 // A KeyChange is a metadata key by which two artifacts differ.
 type KeyChange struct {
 	Key    string
-	Change Change     // not [Reshaped]
-	A, B   gguf.Value // the zero Value where there is none
+	Change Change          // not [Reshaped]
+	A, B   gguf.Value      // the zero Value where there is none
+	Where  gguf.Difference // of a changed key
 }
 
 // CompareMetadata returns the keys other than split.* by which b differs from a: those of
-// a in its order, then those that only b has. Types and encoded bytes count, order does
-// not. It reads long values from their files.
+// a in its order, then those that only b has. Types and values count, order and byte
+// order do not. It reads long values from their files.
 func CompareMetadata(a, b *gguf.Metadata) ([]KeyChange, error) {
+	return compareKeys(a, b, func(key string) bool { return !isSplitKey(key) })
+}
+
+// CompareSplitKeys is CompareMetadata for the keys that begin with "split.".
+func CompareSplitKeys(a, b *gguf.Metadata) ([]KeyChange, error) {
+	return compareKeys(a, b, isSplitKey)
+}
+
+func compareKeys(a, b *gguf.Metadata, counts func(key string) bool) ([]KeyChange, error) {
 	var changes []KeyChange
 	for key, value := range a.All() {
-		if strings.HasPrefix(key, splitPrefix) {
+		if !counts(key) {
 			continue
 		}
 		other, ok := b.Get(key)
@@ -124,53 +147,21 @@ func CompareMetadata(a, b *gguf.Metadata) ([]KeyChange, error) {
 			changes = append(changes, KeyChange{Key: key, Change: Removed, A: value})
 			continue
 		}
-		c, err := compareValue(value, other)
+		where, err := gguf.Compare(value, other)
 		if err != nil {
 			return nil, fmt.Errorf("key %q: %w", key, err)
 		}
-		if c != "" {
-			changes = append(changes, KeyChange{key, c, value, other})
+		switch {
+		case value.TypeName() != other.TypeName():
+			changes = append(changes, KeyChange{Key: key, Change: Retyped, A: value, B: other})
+		case !where.Same():
+			changes = append(changes, KeyChange{key, Changed, value, other, where})
 		}
 	}
 	for key, value := range b.All() {
-		if _, ok := a.Get(key); !ok && !strings.HasPrefix(key, splitPrefix) {
+		if _, ok := a.Get(key); !ok && counts(key) {
 			changes = append(changes, KeyChange{Key: key, Change: Added, B: value})
 		}
 	}
 	return changes, nil
-}
-
-// compareValue returns "" for values that are the same.
-func compareValue(a, b gguf.Value) (Change, error) {
-	if a.TypeName() != b.TypeName() {
-		return Retyped, nil
-	}
-	if a.Size() != b.Size() {
-		return Changed, nil
-	}
-	same, err := sameBytes(a.Reader(), b.Reader(), min(a.Size()+1, 32<<10))
-	if err != nil || same {
-		return "", err
-	}
-	return Changed, nil
-}
-
-// sameBytes compares readers of equal length, so many bytes at a time.
-func sameBytes(a, b io.Reader, step int64) (bool, error) {
-	bufA, bufB := make([]byte, step), make([]byte, step)
-	for {
-		n, err := io.ReadFull(a, bufA)
-		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
-			return false, err
-		}
-		if _, err := io.ReadFull(b, bufB[:n]); err != nil && n > 0 {
-			return false, err
-		}
-		if !bytes.Equal(bufA[:n], bufB[:n]) {
-			return false, nil
-		}
-		if n < len(bufA) {
-			return true, nil
-		}
-	}
 }

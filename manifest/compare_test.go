@@ -135,6 +135,13 @@ func TestCompareMetadata(t *testing.T) {
 			if text := strings.Join(got, ", "); text != tc.want {
 				t.Errorf("got %q, want %q", text, tc.want)
 			}
+			if same := SameKeyOrder(a, b); same != (tc.name != "order") {
+				t.Errorf("same order of keys: %v", same)
+			}
+			split, err := CompareSplitKeys(a, b)
+			if err != nil || (len(split) > 0) != (tc.name == "split keys") {
+				t.Errorf("split keys that differ: %v, %v", split, err)
+			}
 			digestA, errA := MetadataDigest(a)
 			digestB, errB := MetadataDigest(b)
 			if errA != nil || errB != nil || (digestA == digestB) != (tc.want == "") {

@@ -34,6 +34,8 @@ func StructureDigest(m *gguf.Model) (Digest, error) {
 // splitPrefix begins the keys that say how an artifact is cut, not what it is.
 const splitPrefix = "split."
 
+func isSplitKey(key string) bool { return strings.HasPrefix(key, splitPrefix) }
+
 // MetadataDigest returns the metadata digest of md: every key but split.*. It reads
 // long values from their file. A key that comes twice is an error.
 func MetadataDigest(md *gguf.Metadata) (Digest, error) {
@@ -49,7 +51,7 @@ func pinPairs(md *gguf.Metadata) ([]Pair, error) {
 	pairs := make([]Pair, 0, md.Len())
 	h, buf := blake3.New(), make([]byte, 32<<10) // for all keys: there can be many
 	for key, value := range md.All() {
-		if strings.HasPrefix(key, splitPrefix) {
+		if isSplitKey(key) {
 			continue
 		}
 		h.Reset()
