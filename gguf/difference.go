@@ -15,7 +15,7 @@ type Difference struct {
 	// Path leads to the first difference: the index of an element, and where that is an
 	// array the index in it, and so on. It is empty unless arrays are compared.
 	Path []int64
-	// A and B stand at Path. One is the zero Value where its array is shorter.
+	// A and B stand at Path. One is the zero Value, of size 0, where its array is shorter.
 	A, B Value
 	// Byte is the first byte by which A and B differ, when both are strings.
 	Byte int64

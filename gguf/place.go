@@ -136,14 +136,27 @@ func (f *File) checkOverlap(sorted []*Tensor, found *problems) {
 	}
 }
 
+// dataEnd returns where the last data ends, from the start of the data section.
+func (f *File) dataEnd() int64 {
+	var end int64
+	for _, t := range f.Tensors {
+		end = max(end, t.end())
+	}
+	return end
+}
+
+// Trailing returns the number of bytes behind the last tensor and its padding.
+func (f *File) Trailing() int64 {
+	return max(f.Size-f.DataOffset-align(f.dataEnd(), f.Alignment), 0)
+}
+
 // checkEnd compares where the data ends with where the file does.
 func (f *File) checkEnd(found *problems) {
 	have := f.Size - f.DataOffset
-	var end int64
+	end := f.dataEnd()
 	var first *Tensor
 	cut := 0
 	for _, t := range f.Tensors {
-		end = max(end, t.end())
 		if t.Size > 0 && t.end() > have {
 			if cut++; first == nil {
 				first = t
@@ -155,7 +168,7 @@ func (f *File) checkEnd(found *problems) {
 			min(max(have-first.Offset, 0), first.Size), first.Size, f.Size, end-have, cut)
 		return
 	}
-	if extra := have - align(end, f.Alignment); extra > 0 {
+	if extra := f.Trailing(); extra > 0 {
 		behind := "last tensor"
 		if len(f.Tensors) == 0 {
 			behind = "header"

@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -61,7 +62,12 @@ func (v Value) Size() int64 {
 }
 
 // Reader returns a reader of the encoded bytes.
-func (v Value) Reader() io.Reader { return io.NewSectionReader(v, 0, v.Size()) }
+func (v Value) Reader() io.Reader {
+	if v.span != nil {
+		return io.NewSectionReader(v.span, 0, v.span.Size())
+	}
+	return bytes.NewReader(v.raw)
+}
 
 // ReadAt reads encoded bytes, as [io.ReaderAt].
 func (v Value) ReadAt(p []byte, off int64) (int, error) {
