@@ -433,3 +433,40 @@ func TestInspectLeavesTheSourceAlone(t *testing.T) {
 		t.Errorf("the folder holds %q", names)
 	}
 }
+
+// TestBoolsKeepTheirBytes wants bools that are neither true nor false told apart.
+func TestBoolsKeepTheirBytes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	save := func(name string, one byte, list ...byte) {
+		s := bare(vector("a", 8))
+		s.Name = name
+		s.Metadata.Set("one", gguf.BoolValue(true))
+		s.Metadata.Set("list", gguf.ArrayValue(gguf.Bool, gguf.BoolValue(true), gguf.BoolValue(true), gguf.BoolValue(true)))
+		writeBytes(t, s, func(file []byte) []byte {
+			set := func(key string, head int, values ...byte) {
+				copy(file[bytes.Index(file, []byte(key))+len(key)+head:], values)
+			}
+			set("one", 4, one)
+			set("list", 4+12, list...)
+			return file
+		})
+	}
+	save("a", 1, 0, 1, 2)
+	save("b", 2, 0, 2, 255)
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"inspect", "--key", "one", "a.gguf"}, "true\n"},
+		{[]string{"inspect", "--key", "one", "b.gguf"}, "2\n"},
+		{[]string{"inspect", "--key", "list", "b.gguf"}, "false\n2\n255\n"},
+		{[]string{"inspect", "--json", "--key", "one", "b.gguf"}, `"value": 2` + "\n"},
+		{[]string{"inspect", "--json", "a.gguf"}, "[\n        false,\n        true,\n        2\n      ]"},
+		{[]string{"diff", "a.gguf", "b.gguf"}, "a: bool true\n                b: bool 2\n"},
+		{[]string{"diff", "a.gguf", "b.gguf"}, "2 items differ, the first at [1]: true / 2\n"},
+	} {
+		if r := ggufreap(t, tc.args...); !strings.Contains(r.stdout, tc.want) {
+			t.Errorf("%q: %q is not in\n%s%s", tc.args, tc.want, r.stdout, r.stderr)
+		}
+	}
+}

@@ -14,12 +14,13 @@ import (
 )
 
 // JSON documents: UTF-8, two-space indent, keys in the order of the struct's fields,
-// a newline at the end. Three rules keep them free of loss:
+// a newline at the end. Four rules keep them free of loss:
 //
 //   - a string that is not UTF-8 is {"base64": "..."} in place of the string
 //   - u64 and i64 values of metadata are strings of digits; sizes, offsets, dims and
 //     counts are numbers, which a reader must take as 64-bit integers
 //   - numbers that JSON does not have are "NaN", "Infinity" and "-Infinity"
+//   - a bool of metadata whose byte is neither 1 nor 0 is that byte, a number
 
 // elements yields the elements of a list that is not held in memory.
 type elements func(yield func(element any) error) error

@@ -76,9 +76,12 @@ func (v value) number() number {
 	return number{f, 64}
 }
 
-// scalar writes a number or a bool.
+// scalar writes a number or a bool; a bool that is neither true nor false is its byte.
 func (v value) scalar() string {
 	if b, ok := v.Bool(); ok {
+		if raw, err := v.Raw(); err == nil && raw[0] > 1 {
+			return strconv.Itoa(int(raw[0]))
+		}
 		return strconv.FormatBool(b)
 	}
 	if u, ok := v.Uint(); ok {
