@@ -42,6 +42,10 @@ func typeOptions(values []string) ([]gguf.Option, error) {
 		if !ok {
 			return nil, withHint(usagef("--type is %q, want ID=BYTES/ELEMENTS", s), "a type whose id is 64 and that stores 256 elements in 46 bytes: --type 64=46/256")
 		}
+		if known, ok := t.Info(); ok && (known.Bytes != info.Bytes || known.Elements != info.Elements) {
+			return nil, withHint(usagef("--type is %q, but type %d is %s, of which %s store %s", s, t, t, count(known.Bytes, "byte"), count(known.Elements, "element")),
+				"--type is for types that are shown as unknown(ID)")
+		}
 		options = append(options, gguf.WithType(t, info))
 	}
 	return options, nil
