@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"slices"
 
 	"ggufreap/gguf"
@@ -89,16 +90,25 @@ func differingSlabs(c Change, a, b *Tensor) []int {
 // SameKeyOrder reports whether the keys other than split.* that both have stand in the
 // same order.
 func SameKeyOrder(a, b *gguf.Metadata) bool {
-	common := func(md, other *gguf.Metadata) []string {
-		var keys []string
+	next, stop := iter.Pull(commonKeys(b, a))
+	defer stop()
+	for key := range commonKeys(a, b) {
+		if other, _ := next(); other != key {
+			return false
+		}
+	}
+	return true
+}
+
+// commonKeys yields the keys of md, other than split.*, that the other has too.
+func commonKeys(md, other *gguf.Metadata) iter.Seq[string] {
+	return func(yield func(string) bool) {
 		for key := range md.All() {
-			if _, ok := other.Get(key); ok && !isSplitKey(key) {
-				keys = append(keys, key)
+			if _, ok := other.Get(key); ok && !isSplitKey(key) && !yield(key) {
+				return
 			}
 		}
-		return keys
 	}
-	return slices.Equal(common(a, b), common(b, a))
 }
 
 // SameOrder reports whether the tensors that both artifacts have stand in the same order.
@@ -124,44 +134,59 @@ type KeyChange struct {
 	Where  gguf.Difference // of a changed key
 }
 
-// CompareMetadata returns the keys other than split.* by which b differs from a: those of
+// CompareMetadata yields the keys other than split.* by which b differs from a: those of
 // a in its order, then those that only b has. Types and values count, order and byte
-// order do not. It reads long values from their files.
-func CompareMetadata(a, b *gguf.Metadata) ([]KeyChange, error) {
+// order do not. It reads long values from their files, and ends with an error when one
+// cannot be read.
+func CompareMetadata(a, b *gguf.Metadata) iter.Seq2[KeyChange, error] {
 	return compareKeys(a, b, func(key string) bool { return !isSplitKey(key) })
 }
 
-// CompareSplitKeys is CompareMetadata for the keys that begin with "split.".
-func CompareSplitKeys(a, b *gguf.Metadata) ([]KeyChange, error) {
+// CompareSplitKeys is [CompareMetadata] for the keys that begin with "split.".
+func CompareSplitKeys(a, b *gguf.Metadata) iter.Seq2[KeyChange, error] {
 	return compareKeys(a, b, isSplitKey)
 }
 
-func compareKeys(a, b *gguf.Metadata, counts func(key string) bool) ([]KeyChange, error) {
-	var changes []KeyChange
-	for key, value := range a.All() {
-		if !counts(key) {
-			continue
+func compareKeys(a, b *gguf.Metadata, counts func(key string) bool) iter.Seq2[KeyChange, error] {
+	return func(yield func(KeyChange, error) bool) {
+		for key, value := range a.All() {
+			if !counts(key) {
+				continue
+			}
+			c, err := compareKey(key, value, b)
+			if (c.Change != "" || err != nil) && !yield(c, err) || err != nil {
+				return
+			}
 		}
-		other, ok := b.Get(key)
-		if !ok {
-			changes = append(changes, KeyChange{Key: key, Change: Removed, A: value})
-			continue
-		}
-		where, err := gguf.Compare(value, other)
-		if err != nil {
-			return nil, fmt.Errorf("key %q: %w", key, err)
-		}
-		switch {
-		case value.TypeName() != other.TypeName():
-			changes = append(changes, KeyChange{Key: key, Change: Retyped, A: value, B: other})
-		case !where.Same():
-			changes = append(changes, KeyChange{key, Changed, value, other, where})
+		for key, value := range b.All() {
+			if _, ok := a.Get(key); ok || !counts(key) {
+				continue
+			}
+			if !yield(KeyChange{Key: key, Change: Added, B: value}, nil) {
+				return
+			}
 		}
 	}
-	for key, value := range b.All() {
-		if _, ok := a.Get(key); !ok && counts(key) {
-			changes = append(changes, KeyChange{Key: key, Change: Added, B: value})
-		}
+}
+
+// compareKey returns no change where b has the same value.
+func compareKey(key string, value gguf.Value, b *gguf.Metadata) (KeyChange, error) {
+	c := KeyChange{Key: key, A: value}
+	var ok bool
+	if c.B, ok = b.Get(key); !ok {
+		c.Change = Removed
+		return c, nil
 	}
-	return changes, nil
+	if value.TypeName() != c.B.TypeName() {
+		c.Change = Retyped
+		return c, nil
+	}
+	var err error
+	if c.Where, err = gguf.Compare(value, c.B); err != nil {
+		return c, fmt.Errorf("key %q: %w", key, err)
+	}
+	if !c.Where.Same() {
+		c.Change = Changed
+	}
+	return c, nil
 }

@@ -124,12 +124,11 @@ func TestCompareMetadata(t *testing.T) {
 				return newModel(t, gguf.Contents{Version: 3, Metadata: md}, gguf.Split{}).Metadata()
 			}
 			a, b := stored(base()), stored(tc.edit(base()))
-			changes, err := CompareMetadata(a, b)
-			if err != nil {
-				t.Fatal(err)
-			}
 			var got []string
-			for _, c := range changes {
+			for c, err := range CompareMetadata(a, b) {
+				if err != nil {
+					t.Fatal(err)
+				}
 				got = append(got, c.Key+" "+string(c.Change))
 			}
 			if text := strings.Join(got, ", "); text != tc.want {
@@ -138,9 +137,14 @@ func TestCompareMetadata(t *testing.T) {
 			if same := SameKeyOrder(a, b); same != (tc.name != "order") {
 				t.Errorf("same order of keys: %v", same)
 			}
-			split, err := CompareSplitKeys(a, b)
-			if err != nil || (len(split) > 0) != (tc.name == "split keys") {
-				t.Errorf("split keys that differ: %v, %v", split, err)
+			split := 0
+			for c, err := range CompareSplitKeys(a, b) {
+				if split++; err != nil || c.Key != "split.no" || c.Change != Added {
+					t.Errorf("split key: %+v, %v", c, err)
+				}
+			}
+			if (split == 1) != (tc.name == "split keys") {
+				t.Errorf("split keys that differ: %d", split)
 			}
 			digestA, errA := MetadataDigest(a)
 			digestB, errB := MetadataDigest(b)

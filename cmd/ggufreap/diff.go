@@ -7,7 +7,6 @@ import (
 
 	"ggufreap/gguf"
 	"ggufreap/manifest"
-	"ggufreap/reap"
 )
 
 const diffHelp = `Compare two artifacts, or pins of them.
@@ -17,9 +16,14 @@ Usage:
 
 A and B are artifacts or pins (.json, .json.zst). Artifacts are read whole. Told
 are the tensors that were added, removed, retyped, reshaped or changed, with the
-experts whose slabs differ, and the metadata keys likewise. Order, sharding and
-split keys do not make a model another one; they are noted apart. A pin has no
-metadata values, only their digests.
+experts whose slabs differ, and the metadata keys likewise, with the first place
+where a long value differs; items and bytes count from 0. What does not make a
+model another one is noted apart: order, sharding, split keys, the version of
+the format, bytes that belong to no tensor. A pin has no metadata values, only
+their digests.
+
+Data is compared byte by byte. Where one artifact is little endian and the other
+big endian, names, types and shapes are compared, and metadata by value.
 
 Flags:
       --workers N        files read at once (two for each processor)
@@ -60,6 +64,11 @@ func diffAction(con *console, c *cli.Context) error {
 			return err
 		}
 		defer sides[i].close()
+	}
+	for _, s := range sides {
+		if s.model != nil {
+			con.warnOf(s.model)
+		}
 	}
 	if err := con.measure(c, sides[:]); err != nil {
 		return err
@@ -103,10 +112,29 @@ func isPinName(path string) bool {
 	return strings.HasSuffix(path, ".json") || strings.HasSuffix(path, ".zst")
 }
 
+func (s *side) version() uint32 { return s.model.Files[0].Version }
+
+// trailing returns the bytes of an artifact that stand behind the last tensor of a file.
+func (s *side) trailing() int64 {
+	var n int64
+	for _, f := range s.model.Files {
+		n += f.Trailing()
+	}
+	return n
+}
+
 func (s *side) close() {
 	if s.model != nil {
 		s.model.Close()
 	}
+}
+
+// byteOrder returns the byte order of an artifact, and "" for a pin, which does not tell.
+func (s *side) byteOrder() string {
+	if s.model == nil {
+		return ""
+	}
+	return byteOrder(s.model.Files[0])
 }
 
 // measure reads the artifacts among the sides whole.
@@ -123,16 +151,15 @@ func (con *console) measure(c *cli.Context, sides []side) error {
 		if s.model == nil {
 			continue
 		}
-		experts, _ := reap.FindExperts(s.model)
-		pin, err := manifest.BuildPin(c.Context, s.model, manifest.BuildOptions{
-			Slabs:    routedSlabs(experts),
-			Workers:  c.Int("workers"),
-			Progress: func(done, _ int64) { p.set(before+done, total) },
-		})
-		if err != nil {
+		o := pinOptions(c, s.model)
+		o.Progress = func(done, _ int64) { p.set(before+done, total) }
+		var err error
+		if s.pin, err = manifest.BuildPin(c.Context, s.model, o); err != nil {
 			return err
 		}
-		s.pin = pin
+		if sides[0].model != nil && sides[1].model != nil {
+			s.pin.Metadata = nil // there can be many keys, and their values are compared
+		}
 		before += s.model.FileBytes()
 	}
 	p.finish()
@@ -143,27 +170,87 @@ func (con *console) measure(c *cli.Context, sides []side) error {
 type difference struct {
 	a, b      *side
 	tensors   []manifest.TensorChange
-	keys      []manifest.KeyChange // with values, when both sides are artifacts
-	pairs     []manifest.PairChange
+	padded    []string // tensors that differ in padding alone; see differsInPadding
 	sameOrder bool
+
+	// of two artifacts
+	keyCount     int                  // keys that differ
+	keys         []manifest.KeyChange // the first of them
+	splitKeys    []string             // that differ
+	sameKeyOrder bool
+
+	// where one is a pin
+	pairs []manifest.PairChange
 }
 
 func compare(a, b *side) (*difference, error) {
-	d := &difference{a: a, b: b, tensors: manifest.CompareTensors(a.pin, b.pin), sameOrder: manifest.SameOrder(a.pin, b.pin),
-		pairs: manifest.ComparePairs(a.pin.Metadata, b.pin.Metadata)}
-	if !d.valuesKnown() {
-		return d, nil
+	d := &difference{a: a, b: b, sameOrder: manifest.SameOrder(a.pin, b.pin)}
+	if err := d.compareTensors(); err != nil {
+		return nil, err
 	}
-	var err error
-	d.keys, err = manifest.CompareMetadata(a.model.Metadata(), b.model.Metadata())
-	return d, err
+	if d.valuesKnown() {
+		return d, d.compareMetadata()
+	}
+	d.pairs = manifest.ComparePairs(a.pin.Metadata, b.pin.Metadata)
+	d.keyCount = len(d.pairs)
+	return d, nil
+}
+
+// compareMetadata keeps no more of the keys that differ than the screen shows.
+func (d *difference) compareMetadata() error {
+	a, b := d.a.model.Metadata(), d.b.model.Metadata()
+	d.sameKeyOrder = manifest.SameKeyOrder(a, b)
+	for c, err := range manifest.CompareMetadata(a, b) {
+		if err != nil {
+			return err
+		}
+		if d.keyCount++; d.keyCount <= maxChanges {
+			d.keys = append(d.keys, c)
+		}
+	}
+	for c, err := range manifest.CompareSplitKeys(a, b) {
+		if err != nil {
+			return err
+		}
+		d.splitKeys = append(d.splitKeys, c.Key)
+	}
+	return nil
+}
+
+// compareTensors finds the tensors that differ. Data in another byte order has other
+// bytes, which say nothing.
+func (d *difference) compareTensors() error {
+	for _, c := range manifest.CompareTensors(d.a.pin, d.b.pin) {
+		if c.Change == manifest.Changed && !d.dataCompared() {
+			continue
+		}
+		padding, err := d.differsInPadding(c)
+		if err != nil {
+			return err
+		}
+		if padding {
+			d.padded = append(d.padded, c.Name)
+		} else {
+			d.tensors = append(d.tensors, c)
+		}
+	}
+	return nil
 }
 
 // valuesKnown reports whether both sides have metadata values; a pin has their digests.
 func (d *difference) valuesKnown() bool { return d.a.model != nil && d.b.model != nil }
 
-func (d *difference) sameWeights() bool { return d.a.pin.WeightsDigest == d.b.pin.WeightsDigest }
+func (d *difference) sameByteOrder() bool {
+	return !d.valuesKnown() || d.a.byteOrder() == d.b.byteOrder()
+}
 
-func (d *difference) sameMetadata() bool { return d.a.pin.MetadataDigest == d.b.pin.MetadataDigest }
+// dataCompared reports whether the data of tensors could be compared, if there is some.
+func (d *difference) dataCompared() bool {
+	return d.sameByteOrder() || min(d.a.pin.Artifact.TensorBytes, d.b.pin.Artifact.TensorBytes) == 0
+}
+
+func (d *difference) sameWeights() bool { return d.dataCompared() && len(d.tensors) == 0 }
+
+func (d *difference) sameMetadata() bool { return d.keyCount == 0 }
 
 func (d *difference) same() bool { return d.sameWeights() && d.sameMetadata() }

@@ -7,6 +7,7 @@ import (
 
 	"ggufreap/gguf"
 	"ggufreap/manifest"
+	"ggufreap/manifest/words"
 )
 
 // showDifference prints the screen.
@@ -16,22 +17,33 @@ func (con *console) showDifference(d *difference) {
 		*side
 	}{{"a", d.a}, {"b", d.b}} {
 		con.field(s.label, "%s", safe(s.path))
-		con.field("", "%s, %s, %s, %s", safe(s.pin.Artifact.Name), fileCount(s.pin.Artifact.Shards),
-			count(len(s.pin.Tensors), "tensor"), sizeText(s.pin.Artifact.TensorBytes))
+		con.field("", "%s, %s, %s", safe(s.pin.Artifact.Name), fileCount(s.pin.Artifact.Shards), count(len(s.pin.Tensors), "tensor"))
+		con.field("", "%s", sizeText(s.pin.Artifact.TensorBytes))
 		con.field("", "weights %s", s.pin.WeightsDigest)
 	}
 	con.printf("\n")
-	con.field("weights", "%s", sameOr(d.sameWeights(), count(len(d.tensors), "tensor")+" differ"))
-	con.field("metadata", "%s", sameOr(d.sameMetadata(), d.keyText()))
+	con.field("weights", "%s", d.weightsText())
+	con.field("metadata", "%s", sameOr(d.sameMetadata(), differ(d.keyCount, "key")))
+	if !d.sameByteOrder() {
+		con.field("byte order", "%s endian / %s endian", d.a.byteOrder(), d.b.byteOrder())
+	}
 	for _, note := range d.notes() {
 		con.field("note", "%s", note)
 	}
 	con.showTensorChanges(d.tensors)
 	if d.valuesKnown() {
-		con.showKeyChanges(d.keys)
+		con.showKeyChanges(d.keys, d.keyCount)
 	} else {
 		con.showPairChanges(d.pairs)
 	}
+}
+
+func (d *difference) weightsText() string {
+	text := sameOr(len(d.tensors) == 0, differ(len(d.tensors), "tensor"))
+	if d.dataCompared() {
+		return text
+	}
+	return "stored in another byte order: data was not compared; names, types and shapes: " + text
 }
 
 func sameOr(same bool, otherwise string) string {
@@ -41,21 +53,66 @@ func sameOr(same bool, otherwise string) string {
 	return otherwise
 }
 
-func (d *difference) keyText() string {
-	return count(len(d.pairs), "key") + " differ"
+// differ writes how many things differ: "1 key differs", "2 keys differ".
+func differ[T words.Integer](n T, noun string) string {
+	if n == 1 {
+		return count(n, noun) + " differs"
+	}
+	return count(n, noun) + " differ"
 }
 
 // notes lists what differs and does not make a model another one.
 func (d *difference) notes() []string {
 	var notes []string
+	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	a, b := d.a.pin, d.b.pin
 	if a.Artifact.Shards != b.Artifact.Shards {
-		notes = append(notes, fmt.Sprintf("cut into %s, and into %s", fileCount(a.Artifact.Shards), fileCount(b.Artifact.Shards)))
+		note("cut into %s, and into %s", fileCount(a.Artifact.Shards), fileCount(b.Artifact.Shards))
 	}
 	if !d.sameOrder {
-		notes = append(notes, "the tensors that both have stand in another order")
+		note("the tensors that both have stand in another order")
+	}
+	if len(d.padded) > 0 {
+		note("padding behind %s of unknown type differs, which weights digests count: %s", count(len(d.padded), "tensor"), nameList(d.padded, screenMissing))
+	}
+	if d.valuesKnown() {
+		return append(notes, d.fileNotes()...)
+	}
+	for i, s := range []*side{d.a, d.b} {
+		if s.byteOrder() == "big" {
+			note("%c is big endian, and a pin does not tell its byte order: equal bytes mean equal weights only if the orders are equal", "ab"[i])
+		}
 	}
 	return notes
+}
+
+// fileNotes are the notes that only two artifacts give.
+func (d *difference) fileNotes() []string {
+	var notes []string
+	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	if !d.sameKeyOrder {
+		note("the keys that both have stand in another order")
+	}
+	if keys := d.oddSplitKeys(); len(keys) > 0 {
+		note("split keys that differ: %s", nameList(keys, screenMissing))
+	}
+	if a, b := d.a.version(), d.b.version(); a != b {
+		note("GGUF version %d, and version %d", a, b)
+	}
+	if a, b := d.a.trailing(), d.b.trailing(); a > 0 || b > 0 {
+		note("bytes behind the last tensor, which were not compared: %s, and %s", grouped(a), grouped(b))
+	}
+	return notes
+}
+
+// oddSplitKeys are the split keys that differ, without those that must when one side is
+// cut into more shards.
+func (d *difference) oddSplitKeys() []string {
+	if d.a.pin.Artifact.Shards == d.b.pin.Artifact.Shards {
+		return d.splitKeys
+	}
+	cut := []string{gguf.KeySplitNo, gguf.KeySplitCount, gguf.KeySplitTensors}
+	return slices.DeleteFunc(slices.Clone(d.splitKeys), func(key string) bool { return slices.Contains(cut, key) })
 }
 
 // maxChanges bounds the changes that are printed; the JSON document has all.
@@ -73,7 +130,8 @@ func (con *console) showTensorChanges(changes []manifest.TensorChange) {
 	}
 	con.table("", cols, func(yield func([]string) bool) {
 		for _, c := range shown {
-			row := []string{safe(c.Name), string(c.Change), tensorText(c.A), tensorText(c.B), slabText(c)}
+			a, b := tensorTexts(c)
+			row := []string{safe(c.Name), string(c.Change), a, b, slabText(c)}
 			if !yield(row[:len(cols)]) {
 				return
 			}
@@ -86,6 +144,16 @@ func (con *console) showMore(more int, noun string) {
 	if more > 0 {
 		con.printf("and %s more; --json lists them\n", count(more, noun))
 	}
+}
+
+// tensorTexts writes what stands on both sides, with sizes where they alone tell that it
+// differs.
+func tensorTexts(c manifest.TensorChange) (a, b string) {
+	a, b = tensorText(c.A), tensorText(c.B)
+	if a == b && c.A.Size != c.B.Size {
+		return a + ", " + count(c.A.Size, "byte"), b + ", " + count(c.B.Size, "byte")
+	}
+	return a, b
 }
 
 func tensorText(t *manifest.Tensor) string {
@@ -107,14 +175,14 @@ func slabText(c manifest.TensorChange) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(c.Slabs), " ", ", "), "[]")
 }
 
-// showKeyChanges prints each key with what stands on both sides.
-func (con *console) showKeyChanges(changes []manifest.KeyChange) {
-	if len(changes) == 0 {
+// showKeyChanges prints the first of all the keys that differ, each with what stands on
+// both sides.
+func (con *console) showKeyChanges(first []manifest.KeyChange, all int) {
+	if len(first) == 0 {
 		return
 	}
 	con.printf("\n")
-	shown := changes[:min(len(changes), maxChanges)]
-	for _, c := range shown {
+	for _, c := range first {
 		con.field(string(c.Change), "%s", shorten(c.Key))
 		if c.Change != manifest.Added {
 			con.field("", "a: %s", typedText(c.A))
@@ -122,8 +190,11 @@ func (con *console) showKeyChanges(changes []manifest.KeyChange) {
 		if c.Change != manifest.Removed {
 			con.field("", "b: %s", typedText(c.B))
 		}
+		if text := placeText(c); text != "" {
+			con.field("", "%s", text)
+		}
 	}
-	con.showMore(len(changes)-len(shown), "key")
+	con.showMore(all-len(first), "key")
 }
 
 // showPairChanges prints each key with what a pin has of it.
@@ -146,105 +217,3 @@ func (con *console) showPairChanges(changes []manifest.PairChange) {
 }
 
 func typedText(v gguf.Value) string { return v.TypeName() + " " + value{v}.short() }
-
-// A diffDocument is the --json output.
-type diffDocument struct {
-	Schema       string         `json:"schema"`
-	SameWeights  bool           `json:"same_weights"`
-	SameMetadata bool           `json:"same_metadata"`
-	SameOrder    bool           `json:"same_order"` // of the tensors that both have
-	A            sideDocument   `json:"a"`
-	B            sideDocument   `json:"b"`
-	Tensors      []tensorChange `json:"tensors"`
-	Keys         []keyChange    `json:"keys"`
-}
-
-type sideDocument struct {
-	Path           text            `json:"path"`
-	Name           text            `json:"name"`
-	Shards         int             `json:"shards"`
-	Tensors        int             `json:"tensors"`
-	FileBytes      int64           `json:"file_bytes"`
-	TensorBytes    int64           `json:"tensor_bytes"`
-	WeightsDigest  manifest.Digest `json:"weights_digest"`
-	MetadataDigest manifest.Digest `json:"metadata_digest"`
-}
-
-type tensorChange struct {
-	Name   text            `json:"name"`
-	Change manifest.Change `json:"change"`
-	A      *tensorSide     `json:"a"` // null where there is none
-	B      *tensorSide     `json:"b"`
-	Slabs  []int           `json:"slabs"` // of experts that differ; null when it is not known
-}
-
-type tensorSide struct {
-	Type   string       `json:"type"`
-	Shape  []uint64     `json:"shape"`
-	Size   int64        `json:"size"`
-	BLAKE3 manifest.Sum `json:"blake3"`
-}
-
-type keyChange struct {
-	Key    text            `json:"key"`
-	Change manifest.Change `json:"change"`
-	A      any             `json:"a"` // type and value, of pins type and digest; null where there is none
-	B      any             `json:"b"`
-}
-
-// A pairDigest is what a pin has of a key.
-type pairDigest struct {
-	Type   string       `json:"type"`
-	BLAKE3 manifest.Sum `json:"blake3"`
-}
-
-func (d *difference) document() diffDocument {
-	doc := diffDocument{Schema: "ggufreap/diff/v1", SameWeights: d.sameWeights(), SameMetadata: d.sameMetadata(), SameOrder: d.sameOrder,
-		A: d.a.document(), B: d.b.document()}
-	for _, c := range d.tensors {
-		doc.Tensors = append(doc.Tensors, tensorChange{text(c.Name), c.Change, newTensorSide(c.A), newTensorSide(c.B), c.Slabs})
-	}
-	doc.Keys = d.keyDocuments()
-	return doc
-}
-
-// keyDocuments lists the keys that differ, with values where both sides have some.
-func (d *difference) keyDocuments() []keyChange {
-	keys := []keyChange{}
-	if !d.valuesKnown() {
-		for _, c := range d.pairs {
-			change := keyChange{Key: text(c.Key), Change: c.Change}
-			if c.A != nil {
-				change.A = pairDigest{c.A.Type, c.A.BLAKE3}
-			}
-			if c.B != nil {
-				change.B = pairDigest{c.B.Type, c.B.BLAKE3}
-			}
-			keys = append(keys, change)
-		}
-		return keys
-	}
-	for _, c := range d.keys {
-		change := keyChange{Key: text(c.Key), Change: c.Change}
-		if c.Change != manifest.Added {
-			change.A = pairValue{Value: c.A}
-		}
-		if c.Change != manifest.Removed {
-			change.B = pairValue{Value: c.B}
-		}
-		keys = append(keys, change)
-	}
-	return keys
-}
-
-func (s *side) document() sideDocument {
-	a := s.pin.Artifact
-	return sideDocument{text(s.path), text(a.Name), a.Shards, len(s.pin.Tensors), a.FileBytes, a.TensorBytes, s.pin.WeightsDigest, s.pin.MetadataDigest}
-}
-
-func newTensorSide(t *manifest.Tensor) *tensorSide {
-	if t == nil {
-		return nil
-	}
-	return &tensorSide{t.Type, t.Shape, t.Size, t.BLAKE3}
-}

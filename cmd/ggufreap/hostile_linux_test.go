@@ -309,14 +309,21 @@ func TestMemoryOfSmallFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
-	keys, tensors := gguf.NewMetadata(), gguf.Contents{Version: 3, Metadata: gguf.NewMetadata()}
-	for i := range (size - 100) / 19 {
-		keys.Set(fmt.Sprintf("%06x", i), gguf.Uint8Value(1))
+	keys := func(value uint8) gguf.Contents {
+		c := gguf.Contents{Version: 3, Metadata: gguf.NewMetadata()}
+		for i := range (size - 100) / 19 {
+			c.Metadata.Set(fmt.Sprintf("%06x", i), gguf.Uint8Value(value))
+		}
+		return c
 	}
-	for i := range (size - 100) / 39 {
-		tensors.Views = append(tensors.Views, gguf.View{Name: fmt.Sprintf("%06x", i), Type: gguf.F32, Shape: []uint64{0}})
+	tensors := func(format string) gguf.Contents {
+		c := gguf.Contents{Version: 3, Metadata: gguf.NewMetadata()}
+		for i := range (size - 100) / 39 {
+			c.Views = append(c.Views, gguf.View{Name: fmt.Sprintf(format, i), Type: gguf.F32, Shape: []uint64{0}})
+		}
+		return c
 	}
-	for name, c := range map[string]gguf.Contents{"keys.gguf": {Version: 3, Metadata: keys}, "tensors.gguf": tensors} {
+	save := func(name string, c gguf.Contents) {
 		layout, err := gguf.NewLayout(c, gguf.Split{})
 		if err != nil {
 			t.Fatal(err)
@@ -329,17 +336,30 @@ func TestMemoryOfSmallFiles(t *testing.T) {
 			t.Fatalf("%s has %d bytes", name, b.Len())
 		}
 		writeText(t, name, b.String())
+	}
+	check := func(code int, args ...string) {
+		cmd := exec.Command(path, args...)
+		cmd.Env = append(os.Environ(), "GOGC=", "GOMEMLIMIT=")
+		peak := measured(t, cmd)
+		if err := cmd.Run(); cmd.ProcessState.ExitCode() != code {
+			t.Errorf("%q: %v, want exit %d", args, err, code)
+		}
+		if memory := peak(); memory > most {
+			t.Errorf("%q took %d bytes of memory, want at most %d", args, memory, most)
+		}
+	}
+	save("keys.gguf", keys(1))
+	save("keys.gguf.other", keys(2))
+	save("tensors.gguf", tensors("%06x"))
+	save("tensors.gguf.other", tensors("x%05x"))
+	for _, name := range []string{"keys.gguf", "tensors.gguf"} {
 		for _, args := range [][]string{{"inspect", name}, {"inspect", "--json", "--tensors", name}, {"diff", name, name}, {"diff", "--json", name, name}, {"verify", name},
 			{"pin", "-q", "--json", name}, {"pin", "-q", "-o", name + ".pin", name}, {"pin", "-q", "--check", name + ".pin", name}, {"pin", "-q", "-o", name + ".zst", name}, {"diff", name + ".zst", name}, {"pin", "-q", "--format", "gguf-hash", name}} {
-			cmd := exec.Command(path, args...)
-			cmd.Env = append(os.Environ(), "GOGC=", "GOMEMLIMIT=")
-			peak := measured(t, cmd)
-			if err := cmd.Run(); err != nil {
-				t.Errorf("%q: %v", args, err)
-			}
-			if memory := peak(); memory > most {
-				t.Errorf("%q took %d bytes of memory, want at most %d", args, memory, most)
-			}
+			check(exitOK, args...)
 		}
+		other := name + ".other"
+		check(exitDiffers, "diff", name, other)
+		check(exitDiffers, "diff", "--json", name, other)
+		check(exitDiffers, "diff", "--json", name+".zst", other)
 	}
 }

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"iter"
+
+	"ggufreap/gguf"
+	"ggufreap/manifest"
+)
+
+// A diffDocument is the --json output.
+type diffDocument struct {
+	Schema       string `json:"schema"`
+	SameWeights  bool   `json:"same_weights"`
+	SameMetadata bool   `json:"same_metadata"`
+	SameOrder    bool   `json:"same_order"` // of the tensors that both have
+	// DataCompared is false where one side is little endian and the other big endian:
+	// then the tensors listed differ in name, type or shape.
+	DataCompared bool         `json:"data_compared"`
+	SameKeyOrder *bool        `json:"same_key_order"` // of the keys that both have; null when it is not known
+	A            sideDocument `json:"a"`
+	B            sideDocument `json:"b"`
+	Tensors      elements     `json:"tensors"`    // tensorChange
+	Padded       []text       `json:"padded"`     // tensors of unknown type that differ in padding alone
+	Keys         elements     `json:"keys"`       // keyChange
+	SplitKeys    elements     `json:"split_keys"` // keyChange, of two artifacts
+}
+
+type sideDocument struct {
+	Path           text            `json:"path"`
+	Name           text            `json:"name"`
+	Shards         int             `json:"shards"`
+	Tensors        int             `json:"tensors"`
+	FileBytes      int64           `json:"file_bytes"`
+	TensorBytes    int64           `json:"tensor_bytes"`
+	WeightsDigest  manifest.Digest `json:"weights_digest"`
+	MetadataDigest manifest.Digest `json:"metadata_digest"`
+
+	// null for a pin
+	Version       *uint32 `json:"version"`
+	ByteOrder     *string `json:"byte_order"`
+	TrailingBytes *int64  `json:"trailing_bytes"` // behind the last tensors of files; they are not compared
+}
+
+type tensorChange struct {
+	Name   text            `json:"name"`
+	Change manifest.Change `json:"change"`
+	A      *tensorSide     `json:"a"` // null where there is none
+	B      *tensorSide     `json:"b"`
+	Slabs  []int           `json:"slabs"` // of experts that differ; null when it is not known
+}
+
+type tensorSide struct {
+	Type   string       `json:"type"`
+	Shape  []uint64     `json:"shape"`
+	Size   int64        `json:"size"`
+	BLAKE3 manifest.Sum `json:"blake3"`
+}
+
+type keyChange struct {
+	Key    text            `json:"key"`
+	Change manifest.Change `json:"change"`
+	A      any             `json:"a"` // type and value, of pins type and digest; null where there is none
+	B      any             `json:"b"`
+	Where  *placeDocument  `json:"where"` // in a list or string that was changed
+}
+
+// A placeDocument says where a value differs. Indexes count from 0.
+type placeDocument struct {
+	Items *int64     `json:"items"` // elements of a list that differ; null for a string
+	Path  []int64    `json:"path"`  // of the first one: its index in the list, its index in that one if it is a list, ...
+	Byte  *int64     `json:"byte"`  // the first one that differs of the strings there; null for anything else
+	A     *pairValue `json:"a"`     // what stands there, null where the list has ended; of a long string what begins with that byte's character
+	B     *pairValue `json:"b"`
+}
+
+// A pairDigest is what a pin has of a key.
+type pairDigest struct {
+	Type   string       `json:"type"`
+	BLAKE3 manifest.Sum `json:"blake3"`
+}
+
+func (d *difference) document() diffDocument {
+	doc := diffDocument{Schema: "ggufreap/diff/v1", SameWeights: d.sameWeights(), SameMetadata: d.sameMetadata(), SameOrder: d.sameOrder,
+		DataCompared: d.dataCompared(), A: d.a.document(), B: d.b.document(), Tensors: d.tensorDocuments, Keys: d.keyDocuments, SplitKeys: d.splitKeyDocuments}
+	for _, name := range d.padded {
+		doc.Padded = append(doc.Padded, text(name))
+	}
+	if d.valuesKnown() {
+		doc.SameKeyOrder = &d.sameKeyOrder
+	}
+	return doc
+}
+
+func (d *difference) tensorDocuments(yield func(any) error) error {
+	for _, c := range d.tensors {
+		if err := yield(tensorChange{text(c.Name), c.Change, newTensorSide(c.A), newTensorSide(c.B), c.Slabs}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keyDocuments lists keys with their values, or with what pins have of them.
+func (d *difference) keyDocuments(yield func(any) error) error {
+	for _, c := range d.pairs {
+		if err := yield(newPairChange(c)); err != nil {
+			return err
+		}
+	}
+	return d.listKeys(manifest.CompareMetadata, yield)
+}
+
+func (d *difference) splitKeyDocuments(yield func(any) error) error {
+	return d.listKeys(manifest.CompareSplitKeys, yield)
+}
+
+// listKeys lists the keys of two artifacts that a comparison finds.
+func (d *difference) listKeys(compare keyComparison, yield func(any) error) error {
+	if !d.valuesKnown() {
+		return nil
+	}
+	for c, err := range compare(d.a.model.Metadata(), d.b.model.Metadata()) {
+		if err != nil {
+			return err
+		}
+		if err := yield(newKeyChange(c)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type keyComparison = func(a, b *gguf.Metadata) iter.Seq2[manifest.KeyChange, error]
+
+func newKeyChange(c manifest.KeyChange) keyChange {
+	change := keyChange{Key: text(c.Key), Change: c.Change, Where: newPlace(c)}
+	if c.Change != manifest.Added {
+		change.A = pairValue{Value: c.A}
+	}
+	if c.Change != manifest.Removed {
+		change.B = pairValue{Value: c.B}
+	}
+	return change
+}
+
+func newPairChange(c manifest.PairChange) keyChange {
+	change := keyChange{Key: text(c.Key), Change: c.Change}
+	if c.A != nil {
+		change.A = pairDigest{c.A.Type, c.A.BLAKE3}
+	}
+	if c.B != nil {
+		change.B = pairDigest{c.B.Type, c.B.BLAKE3}
+	}
+	return change
+}
+
+func newPlace(c manifest.KeyChange) *placeDocument {
+	d := c.Where
+	list := c.A.Type() == gguf.Array
+	if c.Change != manifest.Changed || !list && c.A.Type() != gguf.Text {
+		return nil
+	}
+	a, b, _ := differingParts(d)
+	doc := &placeDocument{Path: d.Path, A: newPart(a), B: newPart(b)}
+	if list {
+		doc.Items = &d.Items
+	} else {
+		doc.Path = []int64{}
+	}
+	if a.Type() == gguf.Text && b.Type() == gguf.Text {
+		doc.Byte = &d.Byte
+	}
+	return doc
+}
+
+func newPart(v gguf.Value) *pairValue {
+	if v.Size() == 0 {
+		return nil
+	}
+	return &pairValue{Value: v}
+}
+
+func (s *side) document() sideDocument {
+	a := s.pin.Artifact
+	doc := sideDocument{Path: text(s.path), Name: text(a.Name), Shards: a.Shards, Tensors: len(s.pin.Tensors), FileBytes: a.FileBytes, TensorBytes: a.TensorBytes,
+		WeightsDigest: s.pin.WeightsDigest, MetadataDigest: s.pin.MetadataDigest}
+	if s.model != nil {
+		version, order, trailing := s.version(), s.byteOrder(), s.trailing()
+		doc.Version, doc.ByteOrder, doc.TrailingBytes = &version, &order, &trailing
+	}
+	return doc
+}
+
+func newTensorSide(t *manifest.Tensor) *tensorSide {
+	if t == nil {
+		return nil
+	}
+	return &tensorSide{t.Type, t.Shape, t.Size, t.BLAKE3}
+}
