@@ -130,6 +130,35 @@ func TestDiffIsSymmetric(t *testing.T) {
 	}
 }
 
+// TestDiffFitsTheTerminal wants no line cut by the terminal, and digests whole.
+func TestDiffFitsTheTerminal(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, smallMoE(), gguf.Split{})
+	write(t, smallMoE(), gguf.Split{Shards: 3})
+	for _, width := range []int{80, 100, 200} {
+		var out bytes.Buffer
+		con := newConsole(nil, &out, &out)
+		con.width = width
+		if err := newApp(con).RunContext(t.Context(), []string{"ggufreap", "diff", "small.gguf", "small-00001-of-00003.gguf"}); err != nil {
+			t.Fatal(err)
+		}
+		con.out.Flush()
+		digests := 0
+		for line := range strings.Lines(out.String()) {
+			line = strings.TrimSuffix(line, "\n")
+			if columns(line) >= width {
+				t.Errorf("%d columns of %d: %q", columns(line), width, line)
+			}
+			if strings.HasSuffix(line, " blake3:41f153d1818ba64a416fbf01573afa763523fd5916c64d86e81c8681e018d7e2") {
+				digests++
+			}
+		}
+		if digests != 2 {
+			t.Errorf("%d digests in\n%s", digests, out.String())
+		}
+	}
+}
+
 // A byteOrderWriter writes numbers.
 type byteOrderWriter interface {
 	binary.ByteOrder

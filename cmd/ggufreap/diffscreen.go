@@ -19,7 +19,7 @@ func (con *console) showDifference(d *difference) {
 		con.field(s.label, "%s", safe(s.path))
 		con.field("", "%s, %s, %s", safe(s.pin.Artifact.Name), fileCount(s.pin.Artifact.Shards), count(len(s.pin.Tensors), "tensor"))
 		con.field("", "%s", sizeText(s.pin.Artifact.TensorBytes))
-		con.field("", "weights %s", s.pin.WeightsDigest)
+		con.digestField("", "weights", s.pin.WeightsDigest.String())
 	}
 	con.printf("\n")
 	con.field("weights", "%s", d.weightsText())

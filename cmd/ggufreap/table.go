@@ -70,3 +70,14 @@ func (con *console) styledField(style, label, text string) {
 		con.printf("%s%s\n", paint(con.color, style, fmt.Sprintf("%-*s", labelWidth, label)), line)
 	}
 }
+
+// digestField prints a field that ends in a digest. A digest is never broken: where it
+// does not fit behind its words, it stands on a line of its own, as far right as it can.
+func (con *console) digestField(label, words, digest string) {
+	if con.width == 0 || labelWidth+columns(words)+1+columns(digest) < con.width {
+		con.field(label, "%s %s", words, digest)
+		return
+	}
+	con.field(label, "%s", words)
+	con.printf("%*s\n", con.width-1, digest)
+}
