@@ -122,8 +122,8 @@ func (m *Model) findMissing(seen []*File, found *problems) {
 // stands in a later shard only is lost with the next cut; what differs is a contradiction.
 func (m *Model) checkKeys(found *problems) {
 	first := m.Files[0]
-	if placeInSplit(first) > 0 {
-		return // the first shard is missing
+	if !m.HasMetadata() {
+		return
 	}
 	for _, f := range m.Files[1:] {
 		for key, v := range f.Metadata.All() {
@@ -253,8 +253,8 @@ func (m *Model) checkTotal(found *problems) {
 // checkArchitecture looks for the key that everything else in a model hangs on.
 func (m *Model) checkArchitecture(found *problems) {
 	f := m.Files[0]
-	if placeInSplit(f) > 0 && m.Shards > 1 {
-		return // the shard that should have it is missing
+	if !m.HasMetadata() {
+		return
 	}
 	v, ok := f.Metadata.Get(KeyArchitecture)
 	if !ok {

@@ -58,6 +58,10 @@ func (m *Model) Err() error { return joinErrors(m.Problems) }
 // Metadata returns the pairs of the first shard, which describe the whole model.
 func (m *Model) Metadata() *Metadata { return m.Files[0].Metadata }
 
+// HasMetadata reports whether the first shard is there. What a later one says in its place
+// is not the model's metadata.
+func (m *Model) HasMetadata() bool { return m.Shards == 1 || placeInSplit(m.Files[0]) == 0 }
+
 // Tensors returns the tensors of all shards in order. The slice must not be changed.
 func (m *Model) Tensors() []*Tensor { return m.tensors.list }
 

@@ -108,12 +108,16 @@ var ambiguousTypes = map[Type]string{
 	36: "IQ4_NL_4_4, removed from ggml; a ternary type in some forks",
 	37: "IQ4_NL_4_8, removed from ggml; other types in some forks",
 	38: "IQ4_NL_8_8, removed from ggml; other types in some forks",
-	43: "IQ1_XS in one fork, 46 bytes per 256",
-	44: "IQ1_XXS in one fork, 42 bytes per 256",
-	45: "IQ1_XXXS in one fork, 38 bytes per 256",
-	64: "IQ1_XS in one fork, 46 bytes per 256",
-	65: "IQ1_XXS in one fork, 42 bytes per 256",
-	66: "IQ1_XXXS in one fork, 38 bytes per 256",
+}
+
+// forkTypes are the types of a fork whose ids nothing else uses.
+var forkTypes = map[Type]TypeInfo{
+	43: {"IQ1_XS", 256, 46},
+	44: {"IQ1_XXS", 256, 42},
+	45: {"IQ1_XXXS", 256, 38},
+	64: {"IQ1_XS", 256, 46},
+	65: {"IQ1_XXS", 256, 42},
+	66: {"IQ1_XXXS", 256, 38},
 }
 
 // Info returns the storage of t and whether the type is known.
@@ -133,8 +137,20 @@ func (t Type) String() string {
 	return fmt.Sprintf("unknown(%d)", uint32(t))
 }
 
+// ForkInfo returns the storage that an id has in the one fork that uses it. Such a type
+// is not known: files are not told apart by fork.
+func (t Type) ForkInfo() (TypeInfo, bool) {
+	info, ok := forkTypes[t]
+	return info, ok
+}
+
 // Hint says what is known of an id that has no single meaning, or "".
-func (t Type) Hint() string { return ambiguousTypes[t] }
+func (t Type) Hint() string {
+	if info, ok := t.ForkInfo(); ok {
+		return fmt.Sprintf("%s in one fork, %d bytes per %d", info.Name, info.Bytes, info.Elements)
+	}
+	return ambiguousTypes[t]
+}
 
 // ParseType reads what [Type.String] prints; the letter case of a name does not matter.
 func ParseType(s string) (Type, error) {

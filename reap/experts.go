@@ -15,12 +15,12 @@ import (
 // Experts says where a model keeps what belongs to its routed experts.
 type Experts struct {
 	Architecture string
-	Count        int // routed experts in each layer
-	Used         int // experts chosen for a token, the most of any layer
-	Shared       int // experts that are always active; never pruned
-	Groups       int // routing groups, 1 when experts are not grouped
-	GroupsUsed   int // groups chosen for a token, 1 when experts are not grouped
-	Gating       Gating
+	Count        int      // routed experts in each layer
+	Used         int      // experts chosen for a token, the most of any layer; 0 when the metadata does not tell
+	Shared       int      // experts that are always active; never pruned
+	Groups       int      // routing groups, 1 when experts are not grouped
+	GroupsUsed   int      // groups chosen for a token, 1 when experts are not grouped
+	Gating       Gating   // 0 when the metadata does not tell
 	Layers       []*Layer // the blocks that route, ascending
 
 	// grouped says that the metadata states a group count, be it 1.
@@ -153,6 +153,7 @@ type finder struct {
 	draftFrom      int      // the first of them
 	used           []uint64 // of each block, when the metadata has a list
 	blockCount     int
+	blocksKnown    bool // block_count is a number, or absent
 }
 
 // readMetadata takes the counts that the architecture's keys state.
@@ -163,19 +164,20 @@ func (f *finder) readMetadata() {
 		f.metadataFaults.add(fmt.Sprintf("key %q", gguf.KeyArchitecture), "names no architecture, so the counts of experts are not known")
 		return
 	}
-	e.Count = f.count("expert_count", true)
+	e.Count, _ = f.count("expert_count", true)
 	f.readUsed()
-	e.Shared = f.count("expert_shared_count", false)
-	groups := f.count("expert_group_count", false)
+	e.Shared, _ = f.count("expert_shared_count", false)
+	groups, _ := f.count("expert_group_count", false)
 	e.Groups, e.grouped = max(1, groups), groups > 0
 	if e.Groups > 1 {
-		e.GroupsUsed = f.count("expert_group_used_count", true)
+		e.GroupsUsed, _ = f.count("expert_group_used_count", true)
 	}
-	stored, _ := f.md.ArchUint("expert_gating_func")
-	e.Gating = gatingOf(e.Architecture, stored)
-	f.blockCount = f.count("block_count", false)
-	f.draft = f.count("nextn_predict_layers", false)
-	if f.draft > 0 {
+	if stored, ok := f.count("expert_gating_func", false); ok {
+		e.Gating = gatingOf(e.Architecture, uint64(stored))
+	}
+	f.blockCount, f.blocksKnown = f.count("block_count", false)
+	f.draft, _ = f.count("nextn_predict_layers", false)
+	if f.draft > 0 && f.blocksKnown {
 		f.draftFrom = f.blockCount - f.draft
 	}
 }
@@ -185,7 +187,7 @@ func (f *finder) readUsed() {
 	v, _ := f.md.Arch("expert_used_count")
 	list, ok := v.Uints()
 	if !ok || v.Type() != gguf.Array || len(list) == 0 {
-		f.experts.Used = f.count("expert_used_count", true)
+		f.experts.Used, _ = f.count("expert_used_count", true)
 		return
 	}
 	f.used = list
@@ -203,23 +205,23 @@ func (f *finder) usedIn(block int) uint64 {
 	return 0
 }
 
-// count reads a small number under the architecture; a required one that is absent or
-// has another form is a fault.
-func (f *finder) count(suffix string, required bool) int {
+// count reads a small number under the architecture, 0 when it is absent. It reports false,
+// and notes a fault, when a required one is absent or one has another form.
+func (f *finder) count(suffix string, required bool) (int, bool) {
 	key := f.md.ArchKey(suffix)
 	v, ok := f.md.Get(key)
 	if !ok {
 		if required {
 			f.metadataFaults.add(fmt.Sprintf("key %q", key), "absent")
 		}
-		return 0
+		return 0, !required
 	}
 	n, ok := v.Uint()
 	if !ok || n > math.MaxInt32 {
 		f.metadataFaults.add(fmt.Sprintf("key %q", key), "%s, want one small number for the whole model", describeValue(v))
-		return 0
+		return 0, false
 	}
-	return int(n)
+	return int(n), true
 }
 
 // describeValue writes an integer with its type, and of anything else the type.

@@ -111,7 +111,7 @@ const maxDraft = 1 << 10
 // checkBlocks notes layers with experts behind the last block that the metadata counts.
 func (f *finder) checkBlocks() {
 	key := f.md.ArchKey("block_count")
-	if _, stated := f.md.Get(key); !stated {
+	if _, stated := f.md.Get(key); !stated || !f.blocksKnown {
 		return
 	}
 	var behind []int

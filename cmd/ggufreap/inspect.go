@@ -62,6 +62,9 @@ func inspectCommand(con *console) *cli.Command {
 }
 
 func inspectAction(con *console, c *cli.Context) error {
+	if c.Bool("tensors") && c.IsSet("keep") {
+		return usagef("--tensors lists tensors and has no place for what --keep tells: leave one of them out")
+	}
 	if c.IsSet("key") && (c.Bool("tensors") || c.IsSet("keep")) {
 		return usagef("--key prints one value and nothing else: leave out the other flags")
 	}
@@ -91,17 +94,27 @@ func inspectAction(con *console, c *cli.Context) error {
 	case c.Bool("tensors"):
 		con.listTensors(m)
 		con.warnOf(m)
+		return m.Err()
 	default:
 		con.showInspection(in)
-		if m.Err() != nil {
-			return errListed
-		}
+		return in.listedErrors()
 	}
 	return unsound(m)
 }
 
-// errListed stands for the errors that the screen has shown.
-var errListed = errors.New("errors were found, listed above; numbers may be wrong")
+// listedErrors stands for the errors that the screen has shown.
+func (in *inspection) listedErrors() error {
+	switch n, _ := in.countProblems(); {
+	case n == 0:
+		return nil
+	case n == 1:
+		return errors.New("an error was found, listed above; numbers may be wrong")
+	case n <= screenProblems:
+		return fmt.Errorf("%s were found, listed above; numbers may be wrong", count(n, "error"))
+	default:
+		return fmt.Errorf("%s were found, of which %d are listed above; numbers may be wrong", count(n, "error"), screenProblems)
+	}
+}
 
 // warnOf prints a few of the warnings about a model, where no screen lists them.
 func (con *console) warnOf(m *gguf.Model) {
@@ -186,6 +199,9 @@ func valueElements(v gguf.Value) elements {
 }
 
 func missingKey(m *gguf.Model, key string) error {
+	if !m.HasMetadata() {
+		return fmt.Errorf("%s: metadata key %q is not known: the first shard, which has the metadata, is missing", safe(m.Name), key)
+	}
 	err := fmt.Errorf("%s: no metadata key %q", safe(m.Files[0].Name), key)
 	md := m.Metadata()
 	if full := md.ArchKey(key); hasKey(md, full) {

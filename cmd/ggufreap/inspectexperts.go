@@ -8,15 +8,15 @@ import (
 	"ggufreap/reap"
 )
 
-// expertsInfo is what is known of the routed experts. Sizes are over all layers; they
-// are null when faults or missing shards leave them uncertain.
+// expertsInfo is what is known of the routed experts. Sizes are over all layers. What
+// faults or missing shards leave uncertain is null.
 type expertsInfo struct {
 	Count         int        `json:"count"` // in each layer
-	Used          int        `json:"used"`  // for a token
-	Shared        int        `json:"shared"`
-	Groups        int        `json:"groups"`
-	GroupsUsed    int        `json:"groups_used"`
-	Gating        string     `json:"gating"`
+	Used          *int       `json:"used"`  // for a token
+	Shared        *int       `json:"shared"`
+	Groups        *int       `json:"groups"`
+	GroupsUsed    *int       `json:"groups_used"`
+	Gating        *string    `json:"gating"`
 	Layers        int        `json:"layers"`
 	FirstLayer    int        `json:"first_layer"`
 	SlabBytes     *int64     `json:"slab_bytes"`      // of one expert: projections, router row, bias
@@ -42,13 +42,16 @@ func (in *inspection) addExperts(m *gguf.Model, found *reap.Experts, faults reap
 		in.addFaults(found, faults)
 	}
 	in.Layers = countLayers(m, found)
+	if found == nil && complete {
+		in.ActiveCount = &in.ParameterCount
+	}
 	if found == nil {
 		if len(keep) > 0 {
 			return usagef("--keep %d: %w", keep[0], reap.ErrDense)
 		}
 		return nil
 	}
-	in.Experts = describeExperts(found)
+	in.Experts = describeExperts(found, m.HasMetadata())
 	in.Experts.Prunable = complete && len(faults) == 0 && in.TensorBytes < math.MaxInt64 // more is not counted
 	if len(keep) > 0 && !complete {
 		return usagef("--keep %d: shards are missing", keep[0])
@@ -75,11 +78,23 @@ func (in *inspection) addFaults(found *reap.Experts, faults reap.Faults) {
 	}
 }
 
-func describeExperts(e *reap.Experts) *expertsInfo {
-	x := &expertsInfo{Count: e.Count, Used: e.Used, Shared: e.Shared, Groups: e.Groups, GroupsUsed: e.GroupsUsed,
-		Gating: e.Gating.String(), Layers: len(e.Layers), Keep: []keepInfo{}}
+// describeExperts says what is known of a model's experts; stated tells whether its
+// metadata is there.
+func describeExperts(e *reap.Experts, stated bool) *expertsInfo {
+	x := &expertsInfo{Count: e.Count, Layers: len(e.Layers), Keep: []keepInfo{}}
 	if len(e.Layers) > 0 {
 		x.FirstLayer = e.Layers[0].Block
+	}
+	if !stated {
+		return x
+	}
+	x.Shared, x.Groups, x.GroupsUsed = &e.Shared, &e.Groups, &e.GroupsUsed
+	if e.Used > 0 {
+		x.Used = &e.Used
+	}
+	if e.Gating != 0 {
+		gating := e.Gating.String()
+		x.Gating = &gating
 	}
 	return x
 }
@@ -99,7 +114,8 @@ func (in *inspection) addSizes(e *reap.Experts, keep []int) error {
 		return nil
 	}
 	unused := x.Parameters / uint64(e.Count) * uint64(e.Count-e.Used)
-	in.ActiveCount = in.ParameterCount - unused
+	active := in.ParameterCount - unused
+	in.ActiveCount = &active
 	var slab int64
 	for _, l := range e.Layers {
 		slab += l.ExpertBytes()

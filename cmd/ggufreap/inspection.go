@@ -26,8 +26,8 @@ type inspection struct {
 	FileBytes      int64        `json:"file_bytes"`
 	TensorBytes    int64        `json:"tensor_bytes"`
 	TensorCount    int          `json:"tensor_count"`
-	ParameterCount uint64       `json:"parameter_count"` // elements of all tensors
-	ActiveCount    uint64       `json:"active_parameter_count"`
+	ParameterCount uint64       `json:"parameter_count"`        // elements of all tensors
+	ActiveCount    *uint64      `json:"active_parameter_count"` // null when it is not known how experts are used
 	BitsPerWeight  *number      `json:"bits_per_weight"`
 	ShardCount     int          `json:"shard_count"`
 	Missing        []text       `json:"missing_shards"`
@@ -43,7 +43,9 @@ type inspection struct {
 	Tensors        elements     `json:"tensors,omitempty"`
 	Problems       []problem    `json:"problems"`
 
-	pairs *gguf.Metadata
+	pairs         *gguf.Metadata
+	noMetadata    bool   // the first shard is missing
+	statedTensors uint64 // of all shards, when some are missing and the others tell
 }
 
 // A shardInfo is a file of the artifact.
@@ -117,11 +119,27 @@ func inspect(m *gguf.Model, keep []int) (*inspection, error) {
 		in.License = &license
 	}
 	in.sumTypes()
+	in.noMetadata, in.statedTensors = !m.HasMetadata(), statedTensors(m)
 	found, faults := reap.FindExperts(m)
 	for _, p := range slices.Concat(m.Problems, <-warnings) {
 		in.Problems = append(in.Problems, problem{p.Severity.String(), p.Where, p.What})
 	}
 	return in, in.addExperts(m, found, faults, keep)
+}
+
+// statedTensors is how many tensors a model with missing shards has by the shards that are
+// there, 0 when they do not tell.
+func statedTensors(m *gguf.Model) uint64 {
+	if len(m.Missing) == 0 {
+		return 0
+	}
+	stated, _ := m.Files[0].Metadata.Uint(gguf.KeySplitTensors)
+	for _, f := range m.Files {
+		if n, _ := f.Metadata.Uint(gguf.KeySplitTensors); n != stated {
+			return 0
+		}
+	}
+	return stated
 }
 
 // sumTypes adds up the types.
@@ -130,7 +148,6 @@ func (in *inspection) sumTypes() {
 		in.TensorBytes = gguf.AddSize(in.TensorBytes, t.Bytes)
 		in.ParameterCount = addCount(in.ParameterCount, t.Parameters)
 	}
-	in.ActiveCount = in.ParameterCount
 	in.BitsPerWeight = bitsPerWeight(in.TensorBytes, in.ParameterCount)
 }
 

@@ -14,7 +14,11 @@ const (
 	screenProblems   = 12
 	screenProvenance = 12
 	screenMissing    = 6
+	screenTypes      = 6
 )
+
+// longTitle bounds a model's title in columns.
+const longTitle = 200
 
 // showInspection prints the screen.
 func (con *console) showInspection(in *inspection) {
@@ -31,28 +35,41 @@ func (con *console) showInspection(in *inspection) {
 func (con *console) showTitle(in *inspection) {
 	title := safe(string(in.Name))
 	if in.Title != "" && in.Title != in.Name {
-		title += ": " + safe(string(in.Title))
+		title += ": " + shortenTo(string(in.Title), longTitle)
 	}
-	con.printf("%s\n", paint(con.color, bold, title))
-	con.printf("%s, GGUF version %d, %s endian, alignment %d\n\n", architectureText(string(in.Architecture)), in.Version, in.ByteOrder, in.Alignment)
+	con.paragraph(bold, title)
+	architecture := architectureText(string(in.Architecture))
+	if in.noMetadata {
+		architecture = "architecture not known (the first shard, which has the metadata, is missing)"
+	}
+	con.paragraph("", fmt.Sprintf("%s, GGUF version %d, %s endian, alignment %s", architecture, in.Version, in.ByteOrder, alignmentText(in.Shards)))
+	con.printf("\n")
 }
 
 func architectureText(name string) string {
 	if name == "" {
 		return "no architecture named"
 	}
-	return safe(name)
+	return shorten(name)
+}
+
+// alignmentText gives the alignment, or the least and greatest of shards that differ.
+func alignmentText(shards []shardInfo) string {
+	least, greatest := shards[0].Alignment, shards[0].Alignment
+	for _, s := range shards {
+		least, greatest = min(least, s.Alignment), max(greatest, s.Alignment)
+	}
+	if least == greatest {
+		return fmt.Sprint(least)
+	}
+	return fmt.Sprintf("%d to %d, as shards differ", least, greatest)
 }
 
 func (con *console) showSizes(in *inspection) {
 	con.field("files", "%s, %s", shardText(in), sizeText(in.FileBytes))
 	con.showShards("missing", in.Missing)
 	con.showShards("unreadable", in.Unreadable)
-	if in.TensorCount == 0 {
-		con.field("tensors", "none")
-	} else {
-		con.field("tensors", "%s, %s", grouped(in.TensorCount), sizeText(in.TensorBytes))
-	}
+	con.field("tensors", "%s", tensorsText(in))
 	if in.ParameterCount == 0 {
 		return
 	}
@@ -60,8 +77,8 @@ func (con *console) showSizes(in *inspection) {
 	x := in.Experts
 	if x != nil && x.Parameters > 0 {
 		con.field("", "%s in routed experts", parameterText(x.Parameters))
-		if x.Prunable {
-			con.field("", "%s active for a token", parameterText(in.ActiveCount))
+		if in.ActiveCount != nil {
+			con.field("", "%s active for a token", parameterText(*in.ActiveCount))
 		}
 	}
 	bits := fmt.Sprintf("%.2f bits a weight", in.BitsPerWeight.value)
@@ -81,6 +98,17 @@ func (con *console) showShards(label string, shards []text) {
 		names[i] = string(name)
 	}
 	con.styledField(red, label, nameList(names, screenMissing))
+}
+
+func tensorsText(in *inspection) string {
+	n := grouped(in.TensorCount)
+	switch {
+	case in.statedTensors > uint64(in.TensorCount):
+		n += " of " + grouped(in.statedTensors)
+	case in.TensorCount == 0:
+		return "none"
+	}
+	return n + ", " + sizeText(in.TensorBytes)
 }
 
 func shardText(in *inspection) string {
@@ -108,17 +136,33 @@ func (con *console) showLayers(in *inspection) {
 	if x == nil {
 		return
 	}
-	parts := []string{fmt.Sprintf("%s a layer, %s used for a token", grouped(x.Count), grouped(x.Used))}
-	if x.Shared > 0 {
-		parts = append(parts, fmt.Sprintf("%s shared", grouped(x.Shared)))
-	}
-	if x.Groups > 1 {
-		parts = append(parts, fmt.Sprintf("%s of %s groups used", grouped(x.GroupsUsed), grouped(x.Groups)))
-	}
-	con.field("experts", "%s, %s gating", strings.Join(parts, ", "), x.Gating)
+	con.field("experts", "%s", strings.Join(expertParts(x), ", "))
 	if x.SlabBytes != nil {
 		con.field("one expert", "%s in %s", sizeText(*x.SlabBytes), count(x.Layers, "layer"))
 	}
+}
+
+// expertParts says how many experts there are and how they are used.
+func expertParts(x *expertsInfo) []string {
+	parts := []string{grouped(x.Count) + " a layer"}
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	if x.Used != nil {
+		add("%s used for a token", grouped(*x.Used))
+	} else {
+		add("number used for a token not known")
+	}
+	if x.Shared != nil && *x.Shared > 0 {
+		add("%s shared", grouped(*x.Shared))
+	}
+	if x.Groups != nil && *x.Groups > 1 {
+		add("%s of %s groups used", grouped(*x.GroupsUsed), grouped(*x.Groups))
+	}
+	if x.Gating != nil {
+		add("%s gating", *x.Gating)
+	} else {
+		add("gating not known")
+	}
+	return parts
 }
 
 func layerText(l layersInfo) string {
@@ -155,18 +199,27 @@ func (con *console) showText(in *inspection) {
 		con.field("context", "%s", count(*in.ContextLength, "token"))
 	}
 	if t := in.Tokenizer; t != nil {
-		name := shorten(string(t.Model))
-		if t.Pre != "" {
-			name += " / " + shorten(string(t.Pre))
-		}
-		if t.Tokens > 0 {
-			name += ", " + count(t.Tokens, "token")
-		}
-		con.field("tokenizer", "%s", name)
+		con.field("tokenizer", "%s", tokenizerText(t))
 	}
 	if in.License != nil {
 		con.field("license", "%s", shorten(string(*in.License)))
 	}
+}
+
+func tokenizerText(t *tokenizer) string {
+	var names, parts []string
+	for _, name := range []text{t.Model, t.Pre} {
+		if name != "" {
+			names = append(names, shorten(string(name)))
+		}
+	}
+	if len(names) > 0 {
+		parts = append(parts, strings.Join(names, " / "))
+	}
+	if t.Tokens > 0 {
+		parts = append(parts, count(t.Tokens, "token"))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (con *console) showTypes(in *inspection) {
@@ -251,19 +304,26 @@ func (con *console) showProblems(in *inspection) {
 	if more := len(list) - screenProblems; more > 0 {
 		con.field("", "and %s more; --json lists them", grouped(more))
 	}
-	if id, unknown := in.unknownType(); unknown {
-		con.field("hint", "who knows the block size can teach it: --type %d=BYTES/ELEMENTS", id)
+	if flags := in.typeFlags(); len(flags) > 0 {
+		con.field("hint", "who knows the block size of a type can teach it: %s", nameList(flags, screenTypes))
 	}
 }
 
-// unknownType returns the id of a type whose block size is not known.
-func (in *inspection) unknownType() (uint32, bool) {
+// typeFlags returns what would teach the types whose block size is not known. An id
+// that one fork uses has that fork's.
+func (in *inspection) typeFlags() []string {
+	var flags []string
 	for _, t := range in.Types {
-		if !t.Known {
-			return t.ID, true
+		if t.Known {
+			continue
 		}
+		size := "BYTES/ELEMENTS"
+		if fork, ok := gguf.Type(t.ID).ForkInfo(); ok {
+			size = fmt.Sprintf("%d/%d", fork.Bytes, fork.Elements)
+		}
+		flags = append(flags, fmt.Sprintf("--type %d=%s", t.ID, size))
 	}
-	return 0, false
+	return flags
 }
 
 // problemCounts writes the counts that are not 0.

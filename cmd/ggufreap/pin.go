@@ -36,7 +36,7 @@ Flags:
 What is said of the artifact:
       --repo NAME        the repository it is from
       --revision REV     the revision, best a commit: branches move
-      --license NAME     its licence
+      --license NAME     its license
       --quantization-label LABEL
                          what its quantization is called
       --base-model NAME  what it was made from

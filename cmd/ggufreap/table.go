@@ -49,6 +49,13 @@ func tableLine(cols []column, widths []int, row []string) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
+// paragraph prints a text, broken to the terminal's width.
+func (con *console) paragraph(style, text string) {
+	for _, line := range wrap(text, max(con.width-1, 0)) {
+		con.printf("%s\n", paint(con.color, style, line))
+	}
+}
+
 // labelWidth is the width of the left column of a summary.
 const labelWidth = 16
 

@@ -129,14 +129,20 @@ func (v value) shortArray() string {
 }
 
 // shorten makes s safe and cuts it to fit a line.
-func shorten(s string) string {
+func shorten(s string) string { return shortenTo(s, shortText) }
+
+// shortenTo makes s safe and cuts it to a number of columns.
+func shortenTo(s string, most int) string {
+	if enough := 20 * most; len(s) > enough {
+		s = s[:enough] // a rune has at most 4 bytes, and few marks stand on it
+	}
 	s = safe(s)
-	if columns(s) <= shortText {
+	if columns(s) <= most {
 		return s
 	}
 	var b strings.Builder
 	for _, r := range s {
-		if columns(b.String())+4 > shortText {
+		if columns(b.String())+4 > most {
 			break
 		}
 		b.WriteRune(r)
