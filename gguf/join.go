@@ -134,7 +134,7 @@ func (m *Model) checkKeys(found *problems) {
 			case !ok:
 				found.warnf(f.whereKey(key), "stands in a later shard only: readers take metadata from the first one, and a new cut leaves it out")
 			case !v.equal(have):
-				found.errorf(f.whereKey(key), "is %s, in the first shard %s", v.describe(), have.describe())
+				found.errorf(f.whereKey(key), "is %s, in the first shard %s", v.Describe(), have.Describe())
 			}
 		}
 	}
@@ -151,7 +151,7 @@ func (f *File) checkSplitTypes(found *problems) {
 			continue
 		}
 		if _, ok := v.Uint(); !ok {
-			found.errorf(f.whereKey(s.key), "is %s, want a count stored as %s", v.describe(), s.want)
+			found.errorf(f.whereKey(s.key), "is %s, want a count stored as %s", v.Describe(), s.want)
 		} else if v.Type() != s.want {
 			found.warnf(f.whereKey(s.key), "stored as %s, want %s: llama.cpp refuses it", v.TypeName(), s.want)
 		}

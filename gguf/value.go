@@ -169,8 +169,8 @@ func (v Value) Bool() (value, ok bool) {
 	return v.raw[0] != 0, true
 }
 
-// describe writes a number with its type, and of anything else the type, for a message.
-func (v Value) describe() string {
+// Describe writes a number with its type, and of anything else the type, for a message.
+func (v Value) Describe() string {
 	if n, ok := v.Uint(); ok {
 		return fmt.Sprintf("%d (%s)", n, v.TypeName())
 	}

@@ -211,7 +211,7 @@ func TestVerifyTokenizer(t *testing.T) {
 	}{
 		"sound":      {func(*gguf.Metadata) {}, "tokenizer: gpt2, 2 tokens", ""},
 		"none":       {func(md *gguf.Metadata) { md.Set(model, gguf.TextValue("")) }, "", `key "tokenizer.ggml.model": is missing, so no program can turn text into tokens`},
-		"no list":    {func(md *gguf.Metadata) { md.Set(tokens, gguf.Uint32Value(1)) }, "", `key "tokenizer.ggml.tokens": is not a list of tokens`},
+		"no list":    {func(md *gguf.Metadata) { md.Set(tokens, gguf.Uint32Value(1)) }, "", `key "tokenizer.ggml.tokens": is 1 (u32), want a list of texts`},
 		"empty list": {func(md *gguf.Metadata) { md.Set(tokens, gguf.TextsValue()) }, "", `key "tokenizer.ggml.tokens": is not a list of tokens`},
 		"too many": {func(md *gguf.Metadata) { md.Set(tokens, gguf.TextsValue(make([]string, 8)...)) }, "",
 			`key "tokenizer.ggml.tokens": has 8 tokens, tensor "token_embd.weight" has rows for 7`},

@@ -10,10 +10,16 @@ import (
 )
 
 // Warnings returns what is odd about a model's headers beside what package gguf has found
-// in them: names that have no digest, and a language model without a tokenizer.
+// in them: names that have no digest, well-known keys with a value of another kind, and a
+// language model without a tokenizer.
 func Warnings(m *gguf.Model) []gguf.Problem {
 	list := unnamable(m)
-	if t := readTokenizer(m); t.fault != nil {
+	if !m.HasMetadata() {
+		return list
+	}
+	list = append(list, misfits(m)...)
+	t := readTokenizer(m)
+	if t.fault != nil && !slices.ContainsFunc(list, func(p gguf.Problem) bool { return p.Where == t.fault.Where }) {
 		list = append(list, *t.fault)
 	}
 	return list
@@ -104,9 +110,9 @@ func readTokenizer(m *gguf.Model) (t tokenizer) {
 	case list.Type() != gguf.Array || list.Elem() != gguf.Text || list.Len() == 0:
 		warn(tokens, "is not a list of tokens")
 	case list.Len() > rows:
-		warn(tokens, "has %d tokens, tensor %q has rows for %d", list.Len(), embedding.Name, rows)
+		warn(tokens, "has %s, tensor %q has rows for %s", words.Count(list.Len(), "token"), embedding.Name, words.Group(rows))
 	default:
-		t.stated = fmt.Sprintf("%s, %d tokens", name, list.Len())
+		t.stated = fmt.Sprintf("%s, %s", name, words.Count(list.Len(), "token"))
 	}
 	return t
 }

@@ -218,21 +218,10 @@ func (f *finder) count(suffix string, required bool) (int, bool) {
 	}
 	n, ok := v.Uint()
 	if !ok || n > math.MaxInt32 {
-		f.metadataFaults.add(fmt.Sprintf("key %q", key), "%s, want one small number for the whole model", describeValue(v))
+		f.metadataFaults.add(fmt.Sprintf("key %q", key), "%s, want one small number for the whole model", v.Describe())
 		return 0, false
 	}
 	return int(n), true
-}
-
-// describeValue writes an integer with its type, and of anything else the type.
-func describeValue(v gguf.Value) string {
-	if n, ok := v.Uint(); ok {
-		return fmt.Sprintf("%d (%s)", n, v.TypeName())
-	}
-	if n, ok := v.Int(); ok {
-		return fmt.Sprintf("%d (%s)", n, v.TypeName())
-	}
-	return v.TypeName()
 }
 
 // place sorts one tensor into its layer, by name only.

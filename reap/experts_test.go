@@ -180,7 +180,7 @@ func TestExpertFaults(t *testing.T) {
 		},
 		"count by layer": {
 			func(r *recipe) { r.keys["expert_count"] = gguf.Uint32sValue(0, 8, 8, 8) },
-			[]string{`key "test.expert_count": u32[], want one small number`},
+			[]string{`key "test.expert_count": u32[] of 28 bytes, want one small number`},
 		},
 		"count beyond any number of experts": {
 			func(r *recipe) { r.keys["expert_count"] = gguf.Uint64Value(1 << 40) },

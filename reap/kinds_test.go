@@ -200,7 +200,7 @@ func TestUsedByLayer(t *testing.T) {
 	wantFaults(t, faults, "9 experts used of 8")
 	r.keys["expert_used_count"] = gguf.TextsValue("2")
 	_, faults = FindExperts(r.model(t))
-	wantFaults(t, faults, `key "test.expert_used_count": str[], want one small number`)
+	wantFaults(t, faults, `key "test.expert_used_count": str[] of 21 bytes, want one small number`)
 }
 
 // There is no limit of our own: any count from the used ones up can be kept.

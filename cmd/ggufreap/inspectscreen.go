@@ -17,8 +17,11 @@ const (
 	screenTypes      = 6
 )
 
-// longTitle bounds a model's title in columns.
-const longTitle = 200
+// What the screen shows at most of a text that has no bound, in columns.
+const (
+	longTitle   = 200
+	longProblem = 1000 // each of a problem's place and what it is
+)
 
 // showInspection prints the screen.
 func (con *console) showInspection(in *inspection) {
@@ -299,7 +302,7 @@ func (con *console) showProblems(in *inspection) {
 		if p.Severity == gguf.Error.String() {
 			color = red
 		}
-		con.styledField(color, p.Severity, strings.TrimPrefix(safe(p.Where)+": "+safe(p.What), ": "))
+		con.styledField(color, p.Severity, strings.TrimPrefix(shortenTo(p.Where, longProblem)+": "+shortenTo(p.What, longProblem), ": "))
 	}
 	if more := len(list) - screenProblems; more > 0 {
 		con.field("", "and %s more; --json lists them", grouped(more))
