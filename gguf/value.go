@@ -335,10 +335,13 @@ func (s *scanner) value(t ValueType, depth int) Value {
 	case Array:
 		v.elem, v.count = s.array(depth)
 	default:
-		s.skip(t.fixedSize(), t.String())
+		v.raw = bytes.Clone(s.next(int(t.fixedSize()), t.String()))
 	}
 	if s.err != nil {
 		return Value{}
+	}
+	if v.raw != nil {
+		return v
 	}
 	size := s.offset() - start
 	if size > inlineValue {

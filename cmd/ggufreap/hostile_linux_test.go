@@ -363,3 +363,29 @@ func TestMemoryOfSmallFiles(t *testing.T) {
 		check(exitDiffers, "diff", "--json", name+".zst", other)
 	}
 }
+
+// TestMemoryOfEscapedText shows half a MiB of text that a document has six times as long.
+func TestMemoryOfEscapedText(t *testing.T) {
+	const most = 40 << 20
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	s := bare(vector("a", 8))
+	for _, key := range []string{"tokenizer.ggml.model", "tokenizer.ggml.pre"} {
+		s.Metadata.Set(key, gguf.TextValue(strings.Repeat("\x01", 500<<10)))
+	}
+	file := write(t, s, gguf.Split{})[0]
+	for _, args := range [][]string{{"inspect", file}, {"inspect", "--json", file}, {"inspect", "--json", "--key", "tokenizer.ggml.model", file}} {
+		cmd := exec.Command(path, args...)
+		cmd.Env = append(os.Environ(), "GOGC=", "GOMEMLIMIT=")
+		peak := measured(t, cmd)
+		if err := cmd.Run(); err != nil {
+			t.Errorf("%q: %v", args, err)
+		}
+		if memory := peak(); memory > most {
+			t.Errorf("%q took %d bytes of memory, want at most %d", args, memory, most)
+		}
+	}
+}

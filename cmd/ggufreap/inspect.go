@@ -169,6 +169,16 @@ func (con *console) showKey(m *gguf.Model, key string, asJSON bool) error {
 	if !ok {
 		return missingKey(m, key)
 	}
+	if err := con.printKey(key, v, asJSON); err != nil {
+		return fmt.Errorf("%s: key %q: %w", safe(m.Files[0].Name), key, err)
+	}
+	return nil
+}
+
+func (con *console) printKey(key string, v gguf.Value, asJSON bool) error {
+	if err := (value{v}).checkPrintable(); err != nil {
+		return err
+	}
 	if asJSON {
 		doc := keyDocument{"ggufreap/value/v1", text(key), v.TypeName(), v.Len(), value{v}}
 		if v.Type() == gguf.Array {
@@ -192,6 +202,7 @@ func (con *console) showKey(m *gguf.Model, key string, asJSON bool) error {
 	return nil
 }
 
+// valueElements lists an array, an element to a line.
 func valueElements(v gguf.Value) elements {
 	return func(yield func(any) error) error {
 		return v.Each(func(_ int64, e gguf.Value) error { return yield(value{e}) })

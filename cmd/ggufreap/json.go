@@ -1,13 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"encoding/base64"
-	"encoding/json"
-	"fmt"
 	"math"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -28,146 +24,17 @@ type elements func(yield func(element any) error) error
 // members yields the members of an object that is not held in memory.
 type members func(yield func(name string, value any) error) error
 
-// json writes a document, the fields of a struct. Long lists are written element by
-// element, so that they are not held in memory as text.
+// json writes a document, the fields of a struct. Nothing of it is held in memory as text:
+// its lists and texts can be as long as the files that they are read from.
 func (con *console) json(document any) error {
-	v := reflect.ValueOf(document)
-	separator := "{\n"
-	for i := range v.NumField() {
-		name, options, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-		field := v.Field(i)
-		if name == "" || name == "-" || options == "omitempty" && field.IsZero() {
-			continue
-		}
-		con.printf("%s  %q: ", separator, name)
-		if err := con.jsonField(field); err != nil {
-			return err
-		}
-		separator = ",\n"
-	}
-	con.printf("\n}\n")
-	return nil
-}
-
-func (con *console) jsonField(v reflect.Value) error {
-	switch field := v.Interface().(type) {
-	case elements:
-		return con.jsonElements(field)
-	case members:
-		return con.jsonMembers(field)
-	case json.Marshaler:
-		return con.jsonValue(field, "  ")
-	}
-	if v.Kind() != reflect.Slice {
-		return con.jsonValue(v.Interface(), "  ")
-	}
-	return con.jsonElements(func(yield func(any) error) error {
-		for i := range v.Len() {
-			if err := yield(v.Index(i).Interface()); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-func (con *console) jsonElements(list elements) error {
-	return con.jsonBracket("[", "]", func(next func()) error {
-		return list(func(element any) error {
-			next()
-			return con.jsonValue(element, "    ")
-		})
-	})
-}
-
-func (con *console) jsonMembers(list members) error {
-	return con.jsonBracket("{", "}", func(next func()) error {
-		return list(func(name string, value any) error {
-			next()
-			key, err := marshal(name)
-			if err != nil {
-				return err
-			}
-			con.printf("%s: ", escapeJSON(string(key)))
-			return con.jsonValue(value, "    ")
-		})
-	})
-}
-
-// jsonBracket writes what stands inside a bracket; next begins each part of it.
-func (con *console) jsonBracket(open, end string, inside func(next func()) error) error {
-	con.printf("%s", open)
-	separator := ""
-	err := inside(func() {
-		con.printf("%s\n    ", separator)
-		separator = ","
-	})
-	if separator != "" {
-		con.printf("\n  ")
-	}
-	con.printf("%s", end)
+	w := &jsonWriter{w: con.out, indent: "\n"}
+	err := w.structure(reflect.ValueOf(document), true)
+	w.raw("\n")
 	return err
-}
-
-func (con *console) jsonValue(v any, indent string) error {
-	compact, err := marshal(v)
-	if err != nil {
-		return fmt.Errorf("writing JSON: %w", err)
-	}
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, compact, indent, "  "); err != nil {
-		return fmt.Errorf("writing JSON: %w", err)
-	}
-	con.out.WriteString(escapeJSON(inlineNumbers(indented.String())))
-	return nil
-}
-
-// numberList matches an indented list of nothing but numbers. A line break cannot stand
-// in a string, so this is never part of one.
-var numberList = regexp.MustCompile(`\[\n[-+0-9.eE,\s]+\]`)
-
-// inlineNumbers puts lists of numbers, such as shapes, on one line.
-func inlineNumbers(s string) string {
-	return numberList.ReplaceAllStringFunc(s, func(list string) string {
-		return "[" + strings.Join(strings.Fields(strings.Trim(list, "[]")), " ") + "]"
-	})
-}
-
-// escapeJSON spells out what encoding/json leaves as it is and a terminal acts on:
-// such runes can stand in strings only.
-func escapeJSON(s string) string {
-	if unsafeAt(s, "\n") < 0 {
-		return s
-	}
-	var b strings.Builder
-	marks := 0
-	for _, r := range s {
-		marks = countMarks(marks, r)
-		switch {
-		case r == '\n' || !hidden(r) && marks <= maxMarks:
-			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := (r-0x10000)>>10+0xd800, (r-0x10000)&0x3ff+0xdc00
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
 }
 
 // text is a string of a file, which need not be UTF-8.
 type text string
-
-// MarshalJSON writes a string, or its bytes in base64.
-func (t text) MarshalJSON() ([]byte, error) {
-	if utf8.ValidString(string(t)) {
-		return marshal(string(t))
-	}
-	return marshal(struct {
-		Base64 string `json:"base64"`
-	}{base64.StdEncoding.EncodeToString([]byte(t))})
-}
 
 // objectKey turns any bytes into the name of an object's member, and no two of them
 // into the same.
@@ -177,15 +44,6 @@ func objectKey(s string) string {
 		return s
 	}
 	return prefix + base64.StdEncoding.EncodeToString([]byte(s))
-}
-
-// marshal is json.Marshal without the escapes that HTML needs.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSpace(b.Bytes()), err
 }
 
 // number is a floating-point number, which JSON may lack.
@@ -207,11 +65,13 @@ func (n number) String() string {
 	return strconv.FormatFloat(n.value, 'g', -1, n.bits)
 }
 
-// MarshalJSON writes a number, or its name as a string.
-func (n number) MarshalJSON() ([]byte, error) {
-	s := n.String()
-	if math.IsNaN(n.value) || math.IsInf(n.value, 0) {
-		s = strconv.Quote(s)
+// plain reports whether JSON has the number.
+func (n number) plain() bool { return !math.IsNaN(n.value) && !math.IsInf(n.value, 0) }
+
+// json writes a number, or its name as a string.
+func (n number) json() string {
+	if !n.plain() {
+		return strconv.Quote(n.String())
 	}
-	return []byte(s), nil
+	return n.String()
 }

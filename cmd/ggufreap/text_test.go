@@ -228,7 +228,9 @@ func TestHiddenRunes(t *testing.T) {
 		if got := safe(in); got != want {
 			t.Errorf("safe(%q) is %q, want %q", in, got, want)
 		}
-		got := escapeJSON(`"` + in + `"`)
+		var b strings.Builder
+		(&jsonWriter{w: &b}).text(in)
+		got := b.String()
 		var back string
 		if err := json.Unmarshal([]byte(got), &back); err != nil || back != in || got != `"`+want+`"` {
 			t.Errorf("in JSON %q is %s (%v), want %q", in, got, err, want)

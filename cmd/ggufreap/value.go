@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,47 +11,35 @@ import (
 // A value is a metadata value as a document has it.
 type value struct{ gguf.Value }
 
-// MarshalJSON writes the whole value; the rules are those of json.go.
-func (v value) MarshalJSON() ([]byte, error) {
-	switch v.Type() {
-	case gguf.Text:
-		s, err := v.text()
-		if err != nil {
-			return nil, err
-		}
-		return text(s).MarshalJSON()
-	case gguf.Array:
-		return v.array()
-	case gguf.Uint64, gguf.Int64:
-		return []byte(strconv.Quote(v.scalar())), nil
-	case gguf.Float32, gguf.Float64:
-		return v.number().MarshalJSON()
-	}
-	return []byte(v.scalar()), nil
-}
-
-func (v value) array() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('[')
-	err := v.Each(func(i int64, e gguf.Value) error {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		item, err := value{e}.MarshalJSON()
-		b.Write(item)
-		return err
-	})
-	b.WriteByte(']')
-	return b.Bytes(), err
-}
-
 // text returns the bytes of a string.
 func (v value) text() (string, error) {
-	s, ok := v.Text()
-	if !ok {
-		return "", fmt.Errorf("reading a string of %d bytes: the file cannot be read there", v.Len())
+	raw, err := v.Raw()
+	if err != nil {
+		return "", err
 	}
-	return s, nil
+	return string(raw[8:]), nil
+}
+
+// maxPrinted is the greatest text, or list in a list, that is printed: each is held in
+// memory, see [gguf.Value.Raw].
+const maxPrinted = 64 << 20
+
+// checkPrintable refuses a value that could not be printed to its end.
+func (v value) checkPrintable() error {
+	switch {
+	case v.Size() <= maxPrinted:
+		return nil
+	case v.Type() == gguf.Text:
+		return fmt.Errorf("a string of %s, at most %s can be printed", count(v.Len(), "byte"), grouped(maxPrinted-8))
+	case v.Elem() != gguf.Text && v.Elem() != gguf.Array:
+		return nil
+	}
+	return v.Each(func(i int64, e gguf.Value) error {
+		if e.Size() > maxPrinted {
+			return fmt.Errorf("item %s of the list has %s, at most %s can be printed", grouped(i), count(e.Size(), "byte"), grouped(maxPrinted))
+		}
+		return nil
+	})
 }
 
 // line writes the whole value on one line.
@@ -62,8 +49,10 @@ func (v value) line() (string, error) {
 		s, err := v.text()
 		return safe(s), err
 	case gguf.Array:
-		s, err := v.array()
-		return escapeJSON(string(s)), err
+		var b strings.Builder
+		w := jsonWriter{w: &b}
+		err := w.metadata(v)
+		return b.String(), err
 	}
 	return v.scalar(), nil
 }
@@ -202,14 +191,16 @@ type pairValue struct {
 	repeats []pairValue
 }
 
-// MarshalJSON writes the type, and the value or its length.
-func (p pairValue) MarshalJSON() ([]byte, error) {
-	doc := struct {
-		Type    string      `json:"type"`
-		Length  *int64      `json:"length,omitempty"`
-		Value   *value      `json:"value,omitempty"`
-		Repeats []pairValue `json:"repeats,omitempty"`
-	}{Type: p.TypeName(), Repeats: p.repeats}
+// A pairDocument is a value with its type. One that is long has its length in its place.
+type pairDocument struct {
+	Type    string      `json:"type"`
+	Length  *int64      `json:"length,omitempty"`
+	Value   *value      `json:"value,omitempty"`
+	Repeats []pairValue `json:"repeats,omitempty"`
+}
+
+func (p pairValue) document() pairDocument {
+	doc := pairDocument{Type: p.TypeName(), Repeats: p.repeats}
 	length := p.Len()
 	long := p.Size() > longText || p.Type() == gguf.Array && length > longItems
 	if long || p.Type() == gguf.Array {
@@ -218,5 +209,5 @@ func (p pairValue) MarshalJSON() ([]byte, error) {
 	if !long {
 		doc.Value = &value{p.Value}
 	}
-	return marshal(doc)
+	return doc
 }
