@@ -68,7 +68,9 @@ func (con *console) printf(format string, args ...any) { fmt.Fprintf(con.out, fo
 func (con *console) notef(format string, args ...any) {
 	if !con.quiet {
 		con.clearProgress()
-		fmt.Fprintf(con.err, "ggufreap: %s\n", fmt.Sprintf(format, args...))
+		for _, line := range con.errLines("ggufreap: " + fmt.Sprintf(format, args...)) {
+			fmt.Fprintf(con.err, "%s\n", line)
+		}
 	}
 }
 
@@ -108,16 +110,25 @@ func (con *console) fail(err error) {
 
 // say writes a line to stderr, broken to the terminal's width.
 func (con *console) say(style, kind, text string) {
-	const name, indent = "ggufreap: ", "  "
-	width := 0
-	if con.errTerm {
-		width = max(terminalWidth(con.err)-len(indent)-1, 20)
-	}
-	lines := wrap(name+kind+": "+safe(text), width)
+	const name = "ggufreap: "
+	lines := con.errLines(name + kind + ": " + safe(text))
 	fmt.Fprintf(con.err, "%s%s%s\n", name, paint(con.errColor, style, kind), lines[0][len(name+kind):])
 	for _, line := range lines[1:] {
-		fmt.Fprintf(con.err, "%s%s\n", indent, line)
+		fmt.Fprintf(con.err, "%s\n", line)
 	}
+}
+
+// errLines breaks a text to the width of the terminal that err is, if it is one.
+func (con *console) errLines(text string) []string {
+	if !con.errTerm {
+		return []string{text}
+	}
+	const indent = "  "
+	lines := wrap(text, max(terminalWidth(con.err)-len(indent)-1, 20))
+	for i := range lines[1:] {
+		lines[i+1] = indent + lines[i+1]
+	}
+	return lines
 }
 
 // errorText leaves out the name of the system call that stands before a path.

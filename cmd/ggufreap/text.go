@@ -117,6 +117,42 @@ func wrap(s string, width int) []string {
 	return append(lines, line)
 }
 
+// breakText is wrap for text that has to fit: a longer word is broken too, behind
+// punctuation if there is some.
+func breakText(s string, width int) []string {
+	var lines []string
+	for _, line := range wrap(s, width) {
+		lines = append(lines, breakWord(line, width)...)
+	}
+	return lines
+}
+
+func breakWord(s string, width int) []string {
+	var parts []string
+	from, mark := 0, 0 // where the part begins, and the last place behind punctuation in it
+	used, behind := 0, 0
+	at, state := 0, -1
+	for rest := s; rest != ""; {
+		var cluster string
+		var w int
+		cluster, rest, w, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		for used+w > width && used > 0 {
+			if mark == from {
+				mark, behind = at, 0
+			}
+			parts = append(parts, s[from:mark])
+			from, used = mark, behind
+		}
+		at += len(cluster)
+		used += w
+		behind += w
+		if strings.Contains("./-_,:=", cluster) {
+			mark, behind = at, 0
+		}
+	}
+	return append(parts, s[from:])
+}
+
 // count writes a number with its noun: "1 shard", "1,200 shards".
 func count[T words.Integer](n T, noun string) string { return words.Count(n, noun) }
 
