@@ -211,7 +211,7 @@ func valueElements(v gguf.Value) elements {
 
 func missingKey(m *gguf.Model, key string) error {
 	if !m.HasMetadata() {
-		return fmt.Errorf("%s: metadata key %q is not known: the first shard, which has the metadata, is missing", safe(m.Name), key)
+		return fmt.Errorf("%s: metadata key %q is not known: %s", safe(m.Name), key, noFirstShard)
 	}
 	err := fmt.Errorf("%s: no metadata key %q", safe(m.Files[0].Name), key)
 	md := m.Metadata()

@@ -45,13 +45,13 @@ func TestInspectStatesOnlyWhatIsThere(t *testing.T) {
 		never []string
 	}{
 		{"no first shard", withoutFirst, []string{"."}, exitFailed,
-			[]string{"architecture not known (the first shard, which has the metadata, is missing), GGUF version 3",
+			[]string{"architecture not known: the first shard, which has the metadata, is missing or cannot be read\nGGUF version 3",
 				"experts         8 a layer, number used for a token not known, gating not known\n"},
 			[]string{"no architecture", "0 used", "unknown(0)", "tokenizer"}},
 		{"no first shard, as JSON", withoutFirst, []string{"--json", "."}, exitFailed,
 			[]string{`"used": null`, `"shared": null`, `"groups": null`, `"gating": null`, `"active_parameter_count": null`}, []string{"unknown(0)"}},
 		{"key of no first shard", withoutFirst, []string{"--key", "general.name", "."}, exitFailed,
-			[]string{`small: metadata key "general.name" is not known: the first shard, which has the metadata, is missing`}, []string{"no metadata key", "hint"}},
+			[]string{`small: metadata key "general.name" is not known: the first shard, which has the metadata, is missing or cannot be read`}, []string{"no metadata key", "hint"}},
 		{"tensors of missing shards", withoutFirst, []string{"."}, exitFailed, []string{"\ntensors         66 of 78, "}, nil},
 		{"negative count", moe("kimi-k3.expert_used_count", gguf.Int32Value(-1)), []string{"small.gguf"}, exitOK,
 			[]string{"8 a layer, number used for a token not known, 2 shared, sigmoid gating\n"}, []string{"0 used"}},

@@ -44,8 +44,8 @@ type inspection struct {
 	Problems       []problem    `json:"problems"`
 
 	pairs         *gguf.Metadata
-	noMetadata    bool   // the first shard is missing
-	statedTensors uint64 // of all shards, when some are missing and the others tell
+	noMetadata    bool   // the first shard is missing or cannot be read
+	statedTensors uint64 // of all shards, when some are not there and the others tell
 }
 
 // A shardInfo is a file of the artifact.
@@ -127,10 +127,9 @@ func inspect(m *gguf.Model, keep []int) (*inspection, error) {
 	return in, in.addExperts(m, found, faults, keep)
 }
 
-// statedTensors is how many tensors a model with missing shards has by the shards that are
-// there, 0 when they do not tell.
+// statedTensors is how many tensors an incomplete model has by the shards that are there, 0 when they do not tell.
 func statedTensors(m *gguf.Model) uint64 {
-	if len(m.Missing) == 0 {
+	if m.Complete() {
 		return 0
 	}
 	stated, _ := m.Files[0].Metadata.Uint(gguf.KeySplitTensors)

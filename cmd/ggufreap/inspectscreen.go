@@ -23,6 +23,9 @@ const (
 	longProblem = 1000 // each of a problem's place and what it is
 )
 
+// noFirstShard is why nothing is known of a model's metadata.
+const noFirstShard = "the first shard, which has the metadata, is missing or cannot be read"
+
 // showInspection prints the screen.
 func (con *console) showInspection(in *inspection) {
 	con.showTitle(in)
@@ -41,11 +44,11 @@ func (con *console) showTitle(in *inspection) {
 		title += ": " + shortenTo(string(in.Title), longTitle)
 	}
 	con.paragraph(bold, title)
-	architecture := architectureText(string(in.Architecture))
+	architecture := architectureText(string(in.Architecture)) + ", "
 	if in.noMetadata {
-		architecture = "architecture not known (the first shard, which has the metadata, is missing)"
+		architecture = "architecture not known: " + noFirstShard + "\n"
 	}
-	con.paragraph("", fmt.Sprintf("%s, GGUF version %d, %s endian, alignment %s", architecture, in.Version, in.ByteOrder, alignmentText(in.Shards)))
+	con.paragraph("", architecture+fmt.Sprintf("GGUF version %d, %s endian, alignment %s", in.Version, in.ByteOrder, alignmentText(in.Shards)))
 	con.printf("\n")
 }
 

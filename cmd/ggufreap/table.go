@@ -149,10 +149,12 @@ func (f *tableForm) line(cells [][]string, n int) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// paragraph prints a text, broken to the terminal's width.
+// paragraph prints the lines of a text, broken to the terminal's width.
 func (con *console) paragraph(style, text string) {
-	for _, line := range wrap(text, max(con.width-1, 0)) {
-		con.printf("%s\n", paint(con.color, style, line))
+	for part := range strings.SplitSeq(text, "\n") {
+		for _, line := range wrap(part, max(con.width-1, 0)) {
+			con.printf("%s\n", paint(con.color, style, line))
+		}
 	}
 }
 
