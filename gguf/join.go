@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"ggufreap/internal/words"
 )
 
 // splitTypes are the value types of the split keys that llama.cpp demands.
@@ -109,12 +111,8 @@ func (m *Model) findMissing(seen []*File, found *problems) {
 			m.Missing = append(m.Missing, ShardName(m.Name, i, m.Shards))
 		}
 	}
-	switch len(m.Missing) {
-	case 0:
-	case 1:
-		found.errorf(at(m.Name), "incomplete: 1 of %d shards is missing: %s", m.Shards, printable(m.Missing[0]))
-	default:
-		found.errorf(at(m.Name), "incomplete: %d of %d shards are missing: %s", len(m.Missing), m.Shards, nameList(m.Missing))
+	if n := len(m.Missing); n > 0 {
+		found.errorf(at(m.Name), "incomplete: %s of %s %s missing: %s", words.Group(n), words.Count(m.Shards, "shard"), words.Verb(n, "is", "are"), nameList(m.Missing))
 	}
 }
 
@@ -187,7 +185,7 @@ func (m *Model) joinShard(f *File, stated int, seen []*File, found *problems) {
 	case int(n) != stated && n > 0:
 		found.errorf(f.whereKey(KeySplitCount), "is %d, in other shards %d", n, stated)
 	case int(n) != m.Shards:
-		found.errorf(f.whereKey(KeySplitCount), "is %d, but %d files are there", n, len(m.Files))
+		found.errorf(f.whereKey(KeySplitCount), "is %s, but %s %s there", words.Group(n), words.Count(len(m.Files), "file"), words.Verb(len(m.Files), "is", "are"))
 	}
 	_, there = f.Metadata.Get(KeySplitNo)
 	no, ok := splitNo(f)
@@ -243,9 +241,9 @@ func (m *Model) checkTotal(found *problems) {
 		case !there && splitCount(f) > 1:
 			found.errorf(f.whereKey(KeySplitTensors), "is missing")
 		case ok && m.Complete() && want != uint64(len(m.tensors.list)):
-			found.errorf(f.whereKey(KeySplitTensors), "is %d, but the model holds %d tensors", want, len(m.tensors.list))
+			found.errorf(f.whereKey(KeySplitTensors), "is %s, but the model holds %s", words.Group(want), words.Count(len(m.tensors.list), "tensor"))
 		case ok && !m.Complete() && want < uint64(len(m.tensors.list)):
-			found.errorf(f.whereKey(KeySplitTensors), "is %d, but %d of %d shards hold %d tensors already", want, len(m.Files), m.Shards, len(m.tensors.list))
+			found.errorf(f.whereKey(KeySplitTensors), "is %s, but %s of %s hold %s already", words.Group(want), words.Group(len(m.Files)), words.Count(m.Shards, "shard"), words.Count(len(m.tensors.list), "tensor"))
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+
+	"ggufreap/internal/words"
 )
 
 // align rounds n up to a multiple of alignment, a power of two.
@@ -57,7 +59,7 @@ func (f *File) sizeTensors(o options, found *problems) (endless []*Tensor) {
 		if hint := t.Hint(); hint != "" {
 			note = " (" + hint + ")"
 		}
-		found.warnf(at(f.Name), "type %s%s of %d tensors has no known block size; their sizes are the spans to the next tensor", t, note, unknown[t])
+		found.warnf(at(f.Name), "type %s%s of %s has no known block size; a tensor's size is taken to be the span to the next one", t, note, words.Count(unknown[t], "tensor"))
 	}
 	return endless
 }
@@ -114,9 +116,9 @@ func (f *File) checkGaps(sorted []*Tensor, found *problems) {
 	}
 	switch {
 	case gaps == 1:
-		found.warnf(first.where(), "%d bytes before it belong to no tensor; llama.cpp refuses such a file", bytes)
+		found.warnf(first.where(), "%s before it %s to no tensor; llama.cpp refuses such a file", words.Count(bytes, "byte"), words.Verb(bytes, "belongs", "belong"))
 	case gaps > 1:
-		found.warnf(first.where(), "here is the first of %d gaps, %d bytes in all, that belong to no tensor; llama.cpp refuses such a file", gaps, bytes)
+		found.warnf(first.where(), "here is the first of %s, %s in all, that belong to no tensor; llama.cpp refuses such a file", words.Count(gaps, "gap"), words.Count(bytes, "byte"))
 	}
 }
 
@@ -128,7 +130,7 @@ func (f *File) checkOverlap(sorted []*Tensor, found *problems) {
 			continue
 		}
 		if last != nil && t.Offset < last.end() {
-			found.errorf(t.where(), "overlaps tensor %s by %d bytes", quoted(last.Name), min(last.end(), t.end())-t.Offset)
+			found.errorf(t.where(), "overlaps tensor %s by %s", quoted(last.Name), words.Count(min(last.end(), t.end())-t.Offset, "byte"))
 		}
 		if last == nil || t.end() > last.end() {
 			last = t
@@ -164,8 +166,8 @@ func (f *File) checkEnd(found *problems) {
 		}
 	}
 	if first != nil {
-		found.errorf(first.where(), "data ends at byte %d of %d: the file is truncated: it has %d bytes, %d more are needed (tensors affected: %d)",
-			min(max(have-first.Offset, 0), first.Size), first.Size, f.Size, end-have, cut)
+		found.errorf(first.where(), "data ends at byte %d of %d: the file is truncated: it has %s, %s more %s needed (tensors affected: %s)",
+			min(max(have-first.Offset, 0), first.Size), first.Size, words.Count(f.Size, "byte"), words.Group(end-have), words.Verb(end-have, "is", "are"), words.Group(cut))
 		return
 	}
 	if extra := f.Trailing(); extra > 0 {
@@ -173,6 +175,6 @@ func (f *File) checkEnd(found *problems) {
 		if len(f.Tensors) == 0 {
 			behind = "header"
 		}
-		found.warnf(at(f.Name), "%d bytes after the %s belong to no tensor", extra, behind)
+		found.warnf(at(f.Name), "%s after the %s %s to no tensor", words.Count(extra, "byte"), behind, words.Verb(extra, "belongs", "belong"))
 	}
 }

@@ -3,6 +3,8 @@ package gguf
 import (
 	"errors"
 	"fmt"
+
+	"ggufreap/internal/words"
 )
 
 // Severity ranks a [Problem].
@@ -102,7 +104,7 @@ func (ps *problems) add(severity Severity, where place, format string, args []an
 func (ps *problems) all() []Problem {
 	for _, kind := range ps.order {
 		if more := kind.count - maxAlike; more > 0 {
-			ps.list = append(ps.list, Problem{kind.severity, ps.where, fmt.Sprintf("%d more problems of this kind: %s", more, kind.first), ""})
+			ps.list = append(ps.list, Problem{kind.severity, ps.where, fmt.Sprintf("%s of this kind: %s", words.Count(more, "more problem"), kind.first), ""})
 		}
 	}
 	return ps.list

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"ggufreap/manifest/words"
+	"ggufreap/internal/words"
 )
 
 // maxSlabFindings bounds the findings about the slabs of one tensor: there can be a

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"ggufreap/manifest/internal/pass"
-	"ggufreap/manifest/words"
+	"ggufreap/internal/words"
 )
 
 // Sums are the entries of a list of SHA-256 sums, as evidence.

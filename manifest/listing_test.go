@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"ggufreap/gguf"
-	"ggufreap/manifest/words"
+	"ggufreap/internal/words"
 )
 
 func typeName(v any) string { return fmt.Sprintf("%T", v) }

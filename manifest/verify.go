@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"ggufreap/gguf"
-	"ggufreap/manifest/words"
+	"ggufreap/internal/words"
 )
 
 // VerifyOptions say what to look at and what to expect.

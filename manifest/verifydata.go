@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"ggufreap/manifest/internal/pass"
-	"ggufreap/manifest/words"
+	"ggufreap/internal/words"
 )
 
 // readData compares the bytes of the main model with the pins, and those of all listed

@@ -5,7 +5,7 @@ import (
 	"path"
 	"slices"
 
-	"ggufreap/manifest/words"
+	"ggufreap/internal/words"
 )
 
 // PinName is the name of the pin in a release folder.

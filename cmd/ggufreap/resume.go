@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/internal/words"
 	"ggufreap/manifest"
 	"ggufreap/manifest/stage"
 )
@@ -48,11 +49,7 @@ func (con *console) announce(c *cli.Context, r *release, folder *stage.Folder) {
 
 // partOf begins a sentence about some of the shards: "2 of 14 shards are".
 func partOf(n, all int) string {
-	verb := "are"
-	if n == 1 {
-		verb = "is"
-	}
-	return fmt.Sprintf("%s of %s %s", grouped(n), count(all, "shard"), verb)
+	return fmt.Sprintf("%s of %s %s", grouped(n), count(all, "shard"), words.Verb(n, "is", "are"))
 }
 
 // warnRedone names shards that an earlier run finished and that have changed since.

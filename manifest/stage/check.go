@@ -9,7 +9,7 @@ import (
 
 	"ggufreap/gguf"
 	"ggufreap/manifest"
-	"ggufreap/manifest/words"
+	"ggufreap/internal/words"
 )
 
 // maxFileName is the longest base name that common file systems take.

@@ -11,7 +11,7 @@ import (
 	"ggufreap/manifest"
 	"ggufreap/manifest/internal/pass"
 	"ggufreap/manifest/stage/internal/disk"
-	"ggufreap/manifest/words"
+	"ggufreap/internal/words"
 )
 
 // WriteShards writes all shards, in parallel, and returns the pin of what was written:

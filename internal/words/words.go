@@ -26,3 +26,11 @@ func Count[T Integer](n T, noun string) string {
 	}
 	return Group(n) + " " + noun
 }
+
+// Verb chooses the form that agrees with a number: one for 1, and more for any other.
+func Verb[T Integer](n T, one, more string) string {
+	if n == 1 {
+		return one
+	}
+	return more
+}

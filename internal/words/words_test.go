@@ -24,3 +24,11 @@ func TestCount(t *testing.T) {
 		}
 	}
 }
+
+func TestVerb(t *testing.T) {
+	for n, want := range map[int]string{0: "are", 1: "is", 2: "are", -1: "are"} {
+		if got := Verb(n, "is", "are"); got != want {
+			t.Errorf("%d: got %q, want %q", n, got, want)
+		}
+	}
+}
