@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"ggufreap/internal/words"
 )
 
 // only lists the files of the one artifact that a folder holds.
@@ -112,7 +114,7 @@ func nameList(names []string) string {
 		shown = append(shown, printable(name))
 	}
 	if len(names) > most {
-		shown = append(shown, fmt.Sprintf("and %d more", len(names)-most))
+		shown = append(shown, fmt.Sprintf("and %s more", words.Group(len(names)-most)))
 	}
 	return strings.Join(shown, ", ")
 }

@@ -163,7 +163,7 @@ func TestCutAtEveryByte(t *testing.T) {
 	}
 	for n := header; n < len(whole); n++ {
 		f := mustParse(t, whole[:n])
-		wantError(t, f.Err(), fmt.Sprintf("the file is truncated: it has %d bytes, %d more are needed", n, len(whole)-n))
+		wantError(t, f.Err(), fmt.Sprintf("the file is truncated: it has %d bytes, %d more ", n, len(whole)-n))
 	}
 }
 
@@ -176,8 +176,8 @@ func TestTruncationSaysHowMuchIsMissing(t *testing.T) {
 		{3, "m.gguf: the file is truncated: it has 3 bytes, a GGUF header begins with 24"},
 		{23, "m.gguf: the file is truncated: it has 23 bytes, a GGUF header begins with 24"},
 		{30, "but only"},
-		{55, `metadata pair 1 of 2 "general.architecture": value type: the file is truncated: it ends at byte 55, 1 more are needed`},
-		{len(whole) - 1, `m.gguf: tensor "w": data ends at byte 23 of 24: the file is truncated: it has 183 bytes, 1 more are needed`},
+		{55, `metadata pair 1 of 2 "general.architecture": value type: the file is truncated: it ends at byte 55, 1 more is needed`},
+		{len(whole) - 1, `m.gguf: tensor "w": data ends at byte 23 of 24: the file is truncated: it has 183 bytes, 1 more is needed`},
 	}
 	for _, test := range tests {
 		f, err := parse(whole[:test.n])

@@ -8,6 +8,8 @@ import (
 	"io"
 	"math/bits"
 	"sync"
+
+	"ggufreap/internal/words"
 )
 
 // A FormatError says where a file stops being GGUF.
@@ -78,7 +80,8 @@ func (s *scanner) refuse(format string, args ...any) { s.fail(-1, format, args..
 
 // short fails for a file that ends before n more bytes.
 func (s *scanner) short(n int64, what string) {
-	s.fail(s.offset(), "%s: the file is truncated: it ends at byte %d, %d more are needed", what, s.size, n-s.remaining())
+	more := n - s.remaining()
+	s.fail(s.offset(), "%s: the file is truncated: it ends at byte %d, %s more %s needed", what, s.size, words.Group(more), words.Verb(more, "is", "are"))
 }
 
 // overrule fails for something before what the scanner may have failed for itself.

@@ -139,7 +139,7 @@ func TestSets(t *testing.T) {
 		{"metadata in a later shard, the first one missing", []shard{{name(2, 2), append(keys(1, 2, 5), "test.other", Text, "b"), two}}, 2,
 			[]string{"error: incomplete: 1 of 2"}},
 		{"huge count", []shard{{"m.gguf", []any{KeySplitNo, Uint16, uint16(0), KeySplitCount, Uint64, uint64(1 << 40), KeySplitTensors, Int32, int32(3)}, one}}, 3,
-			[]string{`warning: key "split.count": stored as u64`, `error: key "split.count": is 1099511627776, at most 65535 are possible`, "warning: is shard 1 of 65535 by its keys", "error: incomplete: 65534 of 65535"}},
+			[]string{`warning: key "split.count": stored as u64`, `error: key "split.count": is 1099511627776, at most 65535 are possible`, "warning: is shard 1 of 65535 by its keys", "error: incomplete: 65,534 of 65,535"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

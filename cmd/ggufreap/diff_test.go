@@ -344,7 +344,7 @@ func TestDiffOfPadding(t *testing.T) {
 		if !strings.Contains(r.stdout, tc.want) {
 			t.Errorf("%s and %s: %q is not in\n%s", tc.a, tc.b, tc.want, r.stdout)
 		}
-		warned := strings.Count(r.stderr, "type unknown(64) (IQ1_XS in one fork, 46 bytes per 256) of 1 tensors has no known block size")
+		warned := strings.Count(r.stderr, "type unknown(64) (IQ1_XS in one fork, 46 bytes per 256) of 1 tensor has no known block size")
 		if artifacts := strings.Count(tc.a+tc.b, ".gguf"); warned != artifacts {
 			t.Errorf("%s and %s: %d warnings, want %d:\n%s", tc.a, tc.b, warned, artifacts, r.stderr)
 		}

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"ggufreap/gguf"
+	"ggufreap/internal/words"
 	"ggufreap/manifest"
-	"ggufreap/manifest/words"
 )
 
 // showDifference prints the screen.
@@ -55,10 +55,7 @@ func sameOr(same bool, otherwise string) string {
 
 // differ writes how many things differ: "1 key differs", "2 keys differ".
 func differ[T words.Integer](n T, noun string) string {
-	if n == 1 {
-		return count(n, noun) + " differs"
-	}
-	return count(n, noun) + " differ"
+	return count(n, noun) + " " + words.Verb(n, "differs", "differ")
 }
 
 // notes lists what differs and does not make a model another one.

@@ -222,7 +222,7 @@ func (con *console) describeComparison(c *reap.Comparison) {
 	con.printf("\n")
 	con.field("compared", "%s of the experts are the same, where chance gives %s", percent(c.Overlap), percent(c.Chance))
 	con.field("", "the other plan keeps %s of the score that the best choice of as many does", percent(c.Retention))
-	con.field("", "%s differ, %s of them equal at the cut", count(c.Differing, "expert"), grouped(c.Ties))
+	con.field("", "%s, %s of them equal at the cut", differ(c.Differing, "expert"), grouped(c.Ties))
 	con.printf("\n")
 	con.table("", []column{{"layer", true}, {"same", true}, {"retention", true}, {"differ", true}, {"ties", true}}, func(yield func([]string) bool) {
 		for _, l := range c.Layers {

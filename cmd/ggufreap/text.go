@@ -156,11 +156,6 @@ func breakWord(s string, width int) []string {
 // count writes a number with its noun: "1 shard", "1,200 shards".
 func count[T words.Integer](n T, noun string) string { return words.Count(n, noun) }
 
-// counted is count with a verb that agrees: "1 tensor differs", "2 tensors differ".
-func counted[T words.Integer](n T, noun, one, more string) string {
-	return count(n, noun) + " " + words.Verb(n, one, more)
-}
-
 // fileCount writes how many files a model has; a model of one is not split.
 func fileCount(n int) string {
 	if n == 1 {
