@@ -97,7 +97,7 @@ func (c *comparison) slabs(g, w *Tensor) int {
 		}
 	}
 	if found > maxSlabFindings {
-		c.find(KindDigest, g, NoExpert, fmt.Sprintf("%d more experts differ", found-maxSlabFindings))
+		c.find(KindDigest, g, NoExpert, words.Count(found-maxSlabFindings, "more expert")+" "+words.Verb(found-maxSlabFindings, "differs", "differ"))
 	}
 	return found
 }
@@ -121,7 +121,7 @@ func (c *comparison) metadata() {
 		c.report.find(KindMetadata, "", change.String())
 	}
 	if len(changes) == 0 {
-		c.report.checked(fmt.Sprintf("metadata: %d keys as pinned, split.* aside", len(c.want.Metadata)))
+		c.report.checked(fmt.Sprintf("metadata: %s as pinned, split.* aside", words.Count(len(c.want.Metadata), "key")))
 	}
 }
 
@@ -166,7 +166,7 @@ func (c *comparison) sameFiles() {
 			}
 		}
 	default:
-		c.report.note("", fmt.Sprintf("%d files, the pin is of %d: the same model cut or laid out another way", len(c.got.Files), len(c.want.Files)))
+		c.report.note("", fmt.Sprintf("%s, the pin is of %s: the same model cut or laid out another way", words.Count(len(c.got.Files), "file"), words.Group(len(c.want.Files))))
 	}
 }
 

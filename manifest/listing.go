@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"ggufreap/manifest/internal/pass"
 	"ggufreap/internal/words"
+	"ggufreap/manifest/internal/pass"
 )
 
 // Sums are the entries of a list of SHA-256 sums, as evidence.

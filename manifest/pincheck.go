@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ggufreap/gguf"
+	"ggufreap/internal/words"
 )
 
 // Validate returns the first thing in which the pin contradicts itself: sums of sizes,
@@ -42,7 +43,7 @@ func (p *Pin) checkFiles() error {
 		return err
 	}
 	if a.Shards != len(p.Files) || a.Shards == 0 {
-		return fmt.Errorf("pin: %d shards, but %d files", a.Shards, len(p.Files))
+		return fmt.Errorf("pin: %s, but %s", words.Count(a.Shards, "shard"), words.Count(len(p.Files), "file"))
 	}
 	var names []string
 	var total int64

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"ggufreap/manifest/internal/pass"
 	"ggufreap/internal/words"
+	"ggufreap/manifest/internal/pass"
 )
 
 // readData compares the bytes of the main model with the pins, and those of all listed

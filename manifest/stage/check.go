@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"ggufreap/gguf"
-	"ggufreap/manifest"
 	"ggufreap/internal/words"
+	"ggufreap/manifest"
 )
 
 // maxFileName is the longest base name that common file systems take.

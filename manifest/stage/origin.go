@@ -11,6 +11,7 @@ import (
 	"github.com/zeebo/blake3"
 
 	"ggufreap/gguf"
+	"ggufreap/internal/words"
 	"ggufreap/manifest"
 )
 
@@ -87,7 +88,7 @@ func firstOf(differences ...string) string {
 
 func differentSources(is, was []journalSource) string {
 	if len(is) != len(was) {
-		return fmt.Sprintf("the source has %d files, it had %d", len(is), len(was))
+		return fmt.Sprintf("the source has %s, it had %s", words.Count(len(is), "file"), words.Group(len(was)))
 	}
 	for i, f := range is {
 		switch w := was[i]; {
@@ -119,7 +120,7 @@ func differentOrigin(is, was []Fact) string {
 
 func differentShards(is, was []journalShard) string {
 	if len(is) != len(was) {
-		return fmt.Sprintf("it has %d shards, it had %d", len(is), len(was))
+		return fmt.Sprintf("it has %s, it had %s", words.Count(len(is), "shard"), words.Group(len(was)))
 	}
 	for i, s := range is {
 		switch w := was[i]; {

@@ -8,10 +8,10 @@ import (
 	"slices"
 
 	"ggufreap/gguf"
+	"ggufreap/internal/words"
 	"ggufreap/manifest"
 	"ggufreap/manifest/internal/pass"
 	"ggufreap/manifest/stage/internal/disk"
-	"ggufreap/internal/words"
 )
 
 // WriteShards writes all shards, in parallel, and returns the pin of what was written:
