@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -129,6 +130,15 @@ func (w *jsonWriter) value(v reflect.Value) error {
 	case reflect.String:
 		w.text(v.String())
 		return nil
+	case reflect.Bool:
+		w.raw(strconv.FormatBool(v.Bool()))
+		return nil
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		w.raw(strconv.FormatInt(v.Int(), 10))
+		return nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		w.raw(strconv.FormatUint(v.Uint(), 10))
+		return nil
 	}
 	return w.marshaled(v.Interface())
 }
@@ -188,8 +198,8 @@ func (w *jsonWriter) members(list members) error {
 	})
 }
 
-// marshaled writes what encoding/json makes of a number, a bool, or a type of another
-// package.
+// marshaled writes what encoding/json makes of a floating-point number, a map, or a type of
+// another package.
 func (w *jsonWriter) marshaled(v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
