@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"ggufreap/internal/words"
+	"ggufreap/gguf/words"
 )
 
 // only lists the files of the one artifact that a folder holds.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"ggufreap/internal/words"
+	"ggufreap/gguf/words"
 )
 
 // splitTypes are the value types of the split keys that llama.cpp demands.

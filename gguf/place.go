@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"ggufreap/internal/words"
+	"ggufreap/gguf/words"
 )
 
 // align rounds n up to a multiple of alignment, a power of two.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"ggufreap/internal/words"
+	"ggufreap/gguf/words"
 )
 
 // Severity ranks a [Problem].

@@ -9,7 +9,7 @@ import (
 	"math/bits"
 	"sync"
 
-	"ggufreap/internal/words"
+	"ggufreap/gguf/words"
 )
 
 // A FormatError says where a file stops being GGUF.

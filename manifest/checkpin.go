@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"ggufreap/internal/words"
+	"ggufreap/gguf/words"
 )
 
 // maxSlabFindings bounds the findings about the slabs of one tensor: there can be a

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"ggufreap/internal/words"
+	"ggufreap/gguf/words"
 	"ggufreap/manifest/internal/pass"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"ggufreap/gguf"
-	"ggufreap/internal/words"
+	"ggufreap/gguf/words"
 )
 
 func typeName(v any) string { return fmt.Sprintf("%T", v) }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"ggufreap/gguf"
-	"ggufreap/internal/words"
+	"ggufreap/gguf/words"
 )
 
 // Validate returns the first thing in which the pin contradicts itself: sums of sizes,

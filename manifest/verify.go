@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"ggufreap/gguf"
-	"ggufreap/internal/words"
+	"ggufreap/gguf/words"
 )
 
 // VerifyOptions say what to look at and what to expect.

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"ggufreap/internal/words"
+	"ggufreap/gguf/words"
 	"ggufreap/manifest/internal/pass"
 )
 

@@ -5,7 +5,7 @@ import (
 	"path"
 	"slices"
 
-	"ggufreap/internal/words"
+	"ggufreap/gguf/words"
 )
 
 // PinName is the name of the pin in a release folder.

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"ggufreap/gguf"
-	"ggufreap/internal/words"
+	"ggufreap/gguf/words"
 )
 
 // Warnings returns what is odd about a model's headers beside what package gguf has found

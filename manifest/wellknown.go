@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"ggufreap/gguf"
-	"ggufreap/internal/words"
+	"ggufreap/gguf/words"
 )
 
 // A kind is what a well-known key's value must be to be of use. The width of a number does

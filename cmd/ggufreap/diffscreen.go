@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"ggufreap/gguf"
-	"ggufreap/internal/words"
+	"ggufreap/gguf/words"
 	"ggufreap/manifest"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"ggufreap/internal/words"
+	"ggufreap/gguf/words"
 	"ggufreap/manifest"
 	"ggufreap/manifest/stage"
 )

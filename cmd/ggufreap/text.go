@@ -9,7 +9,7 @@ import (
 
 	"github.com/rivo/uniseg"
 
-	"ggufreap/internal/words"
+	"ggufreap/gguf/words"
 )
 
 // safe returns s with everything that a terminal would act on, or that reorders or

@@ -11,7 +11,7 @@ import (
 	"github.com/zeebo/blake3"
 
 	"ggufreap/gguf"
-	"ggufreap/internal/words"
+	"ggufreap/gguf/words"
 	"ggufreap/manifest"
 )
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"ggufreap/gguf"
-	"ggufreap/internal/words"
+	"ggufreap/gguf/words"
 	"ggufreap/manifest"
 	"ggufreap/manifest/internal/pass"
 	"ggufreap/manifest/stage/internal/disk"
