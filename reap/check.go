@@ -10,16 +10,16 @@ import (
 func (p *Plan) faults() Faults {
 	var fs Faults
 	if p.KeepCount < 1 || p.KeepCount > p.NumExperts {
-		fs.add("plan", "keeps %d of %d experts", p.KeepCount, p.NumExperts)
+		fs.Add("plan", "keeps %d of %d experts", p.KeepCount, p.NumExperts)
 	}
 	if info, known := FindCriterion(p.Criterion.Name); known && p.Criterion.Evidence != info.Evidence {
-		fs.add("criterion.evidence", "%q, but %s is %q", p.Criterion.Evidence, info.Name, info.Evidence)
+		fs.Add("criterion.evidence", "%q, but %s is %q", p.Criterion.Evidence, info.Name, info.Evidence)
 	}
 	if len(p.Layers) == 0 {
-		fs.add("plan", "no layers")
+		fs.Add("plan", "no layers")
 	}
 	if p.NumExperts > maxExperts {
-		fs.add("plan", "%d experts, at most %d are supported", p.NumExperts, maxExperts)
+		fs.Add("plan", "%d experts, at most %d are supported", p.NumExperts, maxExperts)
 		return fs
 	}
 	for _, block := range p.Blocks() {
@@ -33,16 +33,16 @@ func (p *Plan) checkList(block int, fs *Faults) {
 	where := fmt.Sprintf("layer %d", block)
 	keep := p.Layers[block]
 	if len(keep) != p.KeepCount {
-		fs.add(where, "keeps %d experts, want %d as in every layer: a file states one expert count for the whole model", len(keep), p.KeepCount)
+		fs.Add(where, "keeps %d experts, want %d as in every layer: a file states one expert count for the whole model", len(keep), p.KeepCount)
 	}
 	seen := make(map[int]int, max(0, min(len(keep), p.NumExperts)))
 	for i, id := range keep {
 		if id < 0 || id >= p.NumExperts {
-			fs.add(where, "entry %d is expert %d, want 0 to %d", i, id, p.NumExperts-1)
+			fs.Add(where, "entry %d is expert %d, want 0 to %d", i, id, p.NumExperts-1)
 			continue
 		}
 		if first, repeated := seen[id]; repeated {
-			fs.add(where, "expert %d stands twice, as entry %d and as entry %d", id, first, i)
+			fs.Add(where, "expert %d stands twice, as entry %d and as entry %d", id, first, i)
 			continue
 		}
 		seen[id] = i
@@ -55,13 +55,13 @@ func (p *Plan) checkList(block int, fs *Faults) {
 func (p *Plan) Check(e *Experts) Faults {
 	fs := p.faults()
 	if a := p.Source.Architecture; a != e.Architecture {
-		fs.add("plan", "made for architecture %q, the model is %q", a, e.Architecture)
+		fs.Add("plan", "made for architecture %q, the model is %q", a, e.Architecture)
 	}
 	if p.NumExperts != e.Count {
-		fs.add("plan", "made for %d experts, the model has %d", p.NumExperts, e.Count)
+		fs.Add("plan", "made for %d experts, the model has %d", p.NumExperts, e.Count)
 	}
 	if p.KeepCount < e.Used {
-		fs.add("plan", "keeps %d experts, but %d are used for each token", p.KeepCount, e.Used)
+		fs.Add("plan", "keeps %d experts, but %d are used for each token", p.KeepCount, e.Used)
 	}
 	p.checkLayers(e, &fs)
 	p.checkGroups(e, &fs)
@@ -75,11 +75,11 @@ func (p *Plan) checkLayers(e *Experts, fs *Faults) {
 		if _, ok := p.Layers[l.Block]; ok {
 			continue
 		}
-		fs.add(fmt.Sprintf("layer %d", l.Block), "has experts but no plan entry%s", draftNote(l))
+		fs.Add(fmt.Sprintf("layer %d", l.Block), "has experts but no plan entry%s", draftNote(l))
 	}
 	for _, block := range p.Blocks() {
 		if e.Layer(block) == nil {
-			fs.add(fmt.Sprintf("layer %d", block), "in the plan, but the model has no routed experts there")
+			fs.Add(fmt.Sprintf("layer %d", block), "in the plan, but the model has no routed experts there")
 		}
 	}
 }
@@ -89,7 +89,7 @@ func (p *Plan) checkLayers(e *Experts, fs *Faults) {
 // by its two best experts, and the used experts come from the used groups.
 func (p *Plan) checkGroups(e *Experts, fs *Faults) {
 	if err := groupFault(e, p.KeepCount); err != nil {
-		fs.add("plan", "%v", err)
+		fs.Add("plan", "%v", err)
 		return
 	}
 	if e.Groups == 1 {
@@ -99,7 +99,7 @@ func (p *Plan) checkGroups(e *Experts, fs *Faults) {
 	for _, block := range p.Blocks() {
 		for i, id := range p.Layers[block] {
 			if id/size != i/kept {
-				fs.add(fmt.Sprintf("layer %d", block), "entry %d is expert %d of routing group %d, but that place belongs to group %d: each of %d groups keeps %d, in group order",
+				fs.Add(fmt.Sprintf("layer %d", block), "entry %d is expert %d of routing group %d, but that place belongs to group %d: each of %d groups keeps %d, in group order",
 					i, id, id/size, i/kept, e.Groups, kept)
 				break
 			}
@@ -136,9 +136,9 @@ func groupFault(e *Experts, keep int) error {
 // checkRules refuses rules that are not known: they decide what is written.
 func (p *Plan) checkRules(fs *Faults) {
 	if r := p.Rules.DroppedIDs; r != "" && r != NearestKept {
-		fs.add("rules.dropped_ids", "%q is not known, want %q", r, NearestKept)
+		fs.Add("rules.dropped_ids", "%q is not known, want %q", r, NearestKept)
 	}
 	if r := p.Rules.DraftLayers; r != "" && !slices.Contains(DraftRules, r) {
-		fs.add("rules.draft_layers", "%q is not known, want one of %q", r, DraftRules)
+		fs.Add("rules.draft_layers", "%q is not known, want one of %q", r, DraftRules)
 	}
 }

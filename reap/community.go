@@ -9,7 +9,6 @@ import (
 	"io"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 
 	"ggufreap/reap/internal/jsondoc"
@@ -96,7 +95,7 @@ func (f *foreign) read(root *jsondoc.Node) {
 		}
 	}
 	if len(forms) > 1 {
-		f.r.faults.add("plan", "%q all list experts, and nothing says which of them counts", forms)
+		f.r.faults.Add("plan", "%q all list experts, and nothing says which of them counts", forms)
 		return
 	}
 	switch {
@@ -108,11 +107,11 @@ func (f *foreign) read(root *jsondoc.Node) {
 		f.readLayers(root)
 	case root.Get("keep") != nil:
 		f.readKeep(root)
-	case len(root.Members) > 0 && allIDs(root):
+	case allIDs(root):
 		f.form = "keep lists"
 		f.keep = f.r.layers(root, f.r.ids)
 	default:
-		f.r.faults.add("plan", "none of the known forms: no \"layers\", \"keep\", \"pruned_experts\" or \"format\", and not a list for each block number")
+		f.r.faults.Add("plan", "none of the known forms: no \"layers\", \"keep\", \"pruned_experts\" or \"format\", and not a list for each block number")
 	}
 }
 
@@ -148,17 +147,21 @@ func (f *foreign) checkKept(root *jsondoc.Node) {
 		}
 		for _, block := range sortedKeys(f.keep) {
 			if n := len(f.keep[block]); n != count {
-				f.r.faults.add(key, "%d, but layer %d keeps %d", count, block, n)
+				f.r.faults.Add(key, "%d, but layer %d keeps %d", count, block, n)
 			}
 		}
 	}
 }
 
+// allIDs reports whether an object has members, and all of them block numbers.
 func allIDs(root *jsondoc.Node) bool {
-	return !slices.ContainsFunc(root.Members, func(m jsondoc.Member) bool {
-		_, ok := parseID(m.Key)
-		return !ok
-	})
+	ok := false
+	for m := range root.Members() {
+		if _, ok = parseID(m.Key); !ok {
+			return false
+		}
+	}
+	return ok
 }
 
 // sameCount compares a stated expert count, which may be absent, with the model's.
@@ -168,7 +171,7 @@ func (f *foreign) sameCount(n *jsondoc.Node, key string) {
 		return
 	}
 	if count, ok := v.Int(); !ok || count != f.experts.Count {
-		f.r.faults.add(key, "%s, the model has %d", v.Describe(), f.experts.Count)
+		f.r.faults.Add(key, "%s, the model has %d", v.Describe(), f.experts.Count)
 	}
 }
 
@@ -177,18 +180,18 @@ func (f *foreign) sameCount(n *jsondoc.Node, key string) {
 func (f *foreign) readLayers(root *jsondoc.Node) {
 	f.form = "reap_plan"
 	f.sameCount(root, "num_experts")
-	if mode := root.Get("mode"); mode != nil && mode.Text != planMode {
-		f.r.faults.add("mode", "%s: this mode gives layers or experts different widths, which slabs copied from a GGUF file cannot have; only %q can be used", mode.Describe(), planMode)
+	if mode := root.Get("mode"); mode != nil && mode.Text() != planMode {
+		f.r.faults.Add("mode", "%s: this mode gives layers or experts different widths, which slabs copied from a GGUF file cannot have; only %q can be used", mode.Describe(), planMode)
 	}
 	if root.Get("mtp_keep") != nil {
-		f.r.faults.add("mtp_keep", "draft layers with lists of their own count: a GGUF file states one expert count for all layers")
+		f.r.faults.Add("mtp_keep", "draft layers with lists of their own count: a GGUF file states one expert count for all layers")
 	}
 	f.keep = f.r.layers(f.r.object(root, "layers", ""), f.layerEntry)
 }
 
 func (f *foreign) layerEntry(n *jsondoc.Node, where string) []int {
 	if n.Get("wblocks") != nil {
-		f.r.faults.add(where, "\"wblocks\" cuts the width of experts, which needs other tensors than slabs copied whole")
+		f.r.faults.Add(where, "\"wblocks\" cuts the width of experts, which needs other tensors than slabs copied whole")
 	}
 	if n.Kind == '[' {
 		return f.r.ids(n, where)
@@ -213,11 +216,11 @@ func (f *foreign) checkDropped(keep, drop []int, where string) {
 	}
 	for _, id := range keep {
 		if dropped[id] {
-			f.r.faults.add(where, "expert %d is both kept and dropped", id)
+			f.r.faults.Add(where, "expert %d is both kept and dropped", id)
 		}
 	}
 	if len(keep)+len(dropped) != f.experts.Count {
-		f.r.faults.add(where, "keeps %d and drops %d of %d experts", len(keep), len(dropped), f.experts.Count)
+		f.r.faults.Add(where, "keeps %d and drops %d of %d experts", len(keep), len(dropped), f.experts.Count)
 	}
 }
 
@@ -227,7 +230,7 @@ func (f *foreign) readKeep(root *jsondoc.Node) {
 	f.sameCount(root, "num_experts")
 	f.sameCount(root, "n_expert_in")
 	if root.Get("mtp_keep") != nil {
-		f.r.faults.add("mtp_keep", "draft layers with lists of their own count: a GGUF file states one expert count for all layers")
+		f.r.faults.Add("mtp_keep", "draft layers with lists of their own count: a GGUF file states one expert count for all layers")
 	}
 	keep := root.Get("keep")
 	if keep.Kind != '[' {
@@ -235,7 +238,11 @@ func (f *foreign) readKeep(root *jsondoc.Node) {
 		return
 	}
 	f.keep = map[int][]int{}
-	for block, item := range keep.Items {
+	for block, item := range keep.Items() {
+		if block == maxLayers {
+			f.r.faults.Add("keep", "more than %d layers", maxLayers)
+			break
+		}
 		// An empty list stands for a block without experts.
 		if ids := f.r.ids(item, fmt.Sprintf("layer %d", block)); len(ids) > 0 {
 			f.keep[block] = ids
@@ -247,16 +254,16 @@ func (f *foreign) readKeep(root *jsondoc.Node) {
 func (f *foreign) readAikar(root *jsondoc.Node) {
 	f.form = "aikar-moe-prune"
 	if format := f.r.text(root, "format", ""); format != f.form {
-		f.r.faults.add("format", "%q is not a plan that can be read, want %q", format, f.form)
+		f.r.faults.Add("format", "%q is not a plan that can be read, want %q", format, f.form)
 		return
 	}
 	if version := f.r.number(root, "version", ""); version != 1 {
-		f.r.faults.add("version", "%d, want 1", version)
+		f.r.faults.Add("version", "%d, want 1", version)
 	}
 	if m := root.Get("model"); m != nil {
 		f.sameCount(m, "expert_count")
-		if a := m.Get("architecture"); a != nil && a.Text != f.experts.Architecture {
-			f.r.faults.add("model.architecture", "%s, the model is %q", a.Describe(), f.experts.Architecture)
+		if a := m.Get("architecture"); a != nil && a.Text() != f.experts.Architecture {
+			f.r.faults.Add("model.architecture", "%s, the model is %q", a.Describe(), f.experts.Architecture)
 		}
 	}
 	layers := f.r.object(f.r.object(root, "pruning", ""), "layers", "pruning.")
@@ -269,11 +276,11 @@ func (f *foreign) readAikar(root *jsondoc.Node) {
 func (f *foreign) readPairs(root *jsondoc.Node) {
 	f.form = "pruned_experts"
 	drop := map[int][]int{}
-	for i, pair := range f.r.list(root, "pruned_experts", "").Items {
+	for i, pair := range f.r.list(root, "pruned_experts", "").Items() {
 		where := fmt.Sprintf("pruned_experts[%d]", i)
 		ids := f.r.ids(pair, where)
 		if len(ids) != 2 {
-			f.r.faults.add(where, "want a block and an expert")
+			f.r.faults.Add(where, "want a block and an expert")
 			continue
 		}
 		drop[ids[0]] = append(drop[ids[0]], ids[1])
@@ -288,7 +295,7 @@ func (f *foreign) complement(drop map[int][]int) {
 		dropped := make([]bool, f.experts.Count)
 		for _, id := range drop[l.Block] {
 			if id < 0 || id >= len(dropped) || dropped[id] {
-				f.r.faults.add(fmt.Sprintf("layer %d", l.Block), "drops expert %d, which is out of range or dropped already", id)
+				f.r.faults.Add(fmt.Sprintf("layer %d", l.Block), "drops expert %d, which is out of range or dropped already", id)
 				continue
 			}
 			dropped[id] = true

@@ -24,23 +24,23 @@ func (f *finder) checkCounts() {
 	}
 	for _, c := range counts {
 		if c.count != uint64(e.Count) {
-			f.faults.add(layerList(c.blocks), "%d experts, but the model's expert count is %d; one count must hold for all layers", c.count, e.Count)
+			f.faults.Add(layerList(c.blocks), "%d experts, but the model's expert count is %d; one count must hold for all layers", c.count, e.Count)
 		}
 	}
 	if len(counts) == 0 {
 		return
 	}
 	if e.Count < 2 {
-		f.faults.add(fmt.Sprintf("key %q", f.md.ArchKey("expert_count")), "%d routed experts, as in tensor %q, want at least 2 to choose from", e.Count, e.Layers[0].Tensors[0].Name)
+		f.faults.Add(fmt.Sprintf("key %q", f.md.ArchKey("expert_count")), "%d routed experts, as in tensor %q, want at least 2 to choose from", e.Count, e.Layers[0].Tensors[0].Name)
 	}
 	if e.Count > maxExperts {
-		f.faults.add("", "%d routed experts, at most %d are supported", e.Count, maxExperts)
+		f.faults.Add("", "%d routed experts, at most %d are supported", e.Count, maxExperts)
 	}
 	if e.Used > e.Count {
-		f.faults.add("", "%d experts used of %d", e.Used, e.Count)
+		f.faults.Add("", "%d experts used of %d", e.Used, e.Count)
 	}
 	if e.Used == 0 && len(f.metadataFaults) == 0 {
-		f.faults.add(fmt.Sprintf("key %q", f.md.ArchKey("expert_used_count")), "0, want at least 1")
+		f.faults.Add(fmt.Sprintf("key %q", f.md.ArchKey("expert_used_count")), "0, want at least 1")
 	}
 	f.checkGroups()
 }
@@ -55,10 +55,10 @@ func (f *finder) checkGroups() {
 		return
 	}
 	if e.Groups >= e.Count || e.Count%e.Groups != 0 {
-		f.faults.add("", "%d experts in %d groups: llama.cpp wants groups of equal size, and fewer groups than experts", e.Count, e.Groups)
+		f.faults.Add("", "%d experts in %d groups: llama.cpp wants groups of equal size, and fewer groups than experts", e.Count, e.Groups)
 	}
 	if e.GroupsUsed < 1 || e.GroupsUsed >= e.Groups {
-		f.faults.add("", "%d groups used of %d: llama.cpp wants at least 1 and fewer than all", e.GroupsUsed, e.Groups)
+		f.faults.Add("", "%d groups used of %d: llama.cpp wants at least 1 and fewer than all", e.GroupsUsed, e.Groups)
 	}
 }
 
@@ -96,7 +96,7 @@ func (f *finder) layerCounts() []layerCount {
 func (f *finder) checkTensor(block int, t *RoutedTensor) {
 	where := tensorPlace(t.Tensor)
 	if len(t.Shape) != roleDims[t.Role] {
-		f.faults.add(where, "%d dims, want %d", len(t.Shape), roleDims[t.Role])
+		f.faults.Add(where, "%d dims, want %d", len(t.Shape), roleDims[t.Role])
 		return
 	}
 	if t.Role == IDTable {
@@ -107,9 +107,9 @@ func (f *finder) checkTensor(block int, t *RoutedTensor) {
 	if rows := t.Shape[len(t.Shape)-1]; rows != count {
 		switch {
 		case t.Role == Router && rows > count:
-			f.faults.add(where, "%d rows for %d experts: rows of shared experts follow (as in Inkling), which needs an order of its own; not supported", rows, count)
+			f.faults.Add(where, "%d rows for %d experts: rows of shared experts follow (as in Inkling), which needs an order of its own; not supported", rows, count)
 		case roleDims[t.Role] != 3: // the projections are reported by layer
-			f.faults.add(where, "last dimension is %d, want %d, the expert count", rows, count)
+			f.faults.Add(where, "last dimension is %d, want %d, the expert count", rows, count)
 		}
 		return
 	}
@@ -118,7 +118,7 @@ func (f *finder) checkTensor(block int, t *RoutedTensor) {
 	}
 	size, err := routedSize(t.Tensor)
 	if err != nil {
-		f.faults.add(where, "%v", err)
+		f.faults.Add(where, "%v", err)
 		return
 	}
 	t.SlabBytes = size / int64(count)
@@ -126,14 +126,14 @@ func (f *finder) checkTensor(block int, t *RoutedTensor) {
 
 func (f *finder) checkTable(block int, t *RoutedTensor) {
 	if t.Type != gguf.I32 {
-		f.faults.add(tensorPlace(t.Tensor), "type %s, want I32", t.Type)
+		f.faults.Add(tensorPlace(t.Tensor), "type %s, want I32", t.Type)
 	}
 	used, count := f.usedIn(block), uint64(f.experts.Count)
 	switch {
 	case used != 0 && t.Shape[0] != used:
-		f.faults.add(tensorPlace(t.Tensor), "rows of %d ids, want %d, the experts used", t.Shape[0], used)
+		f.faults.Add(tensorPlace(t.Tensor), "rows of %d ids, want %d, the experts used", t.Shape[0], used)
 	case t.Shape[0] == 0 || t.Shape[0] > count:
-		f.faults.add(tensorPlace(t.Tensor), "rows of %d ids, want 1 to %d, the expert count: the ids of a token differ", t.Shape[0], count)
+		f.faults.Add(tensorPlace(t.Tensor), "rows of %d ids, want 1 to %d, the expert count: the ids of a token differ", t.Shape[0], count)
 	}
 }
 
@@ -193,16 +193,16 @@ func (f *finder) checkUnplaced() {
 					chunked = append(chunked, block)
 				}
 			case strings.Contains(name, "_exps"):
-				f.faults.add(tensorPlace(t), "unknown tensor of routed experts")
+				f.faults.Add(tensorPlace(t), "unknown tensor of routed experts")
 			case routes && last == uint64(f.experts.Count):
-				f.faults.add(tensorPlace(t), "last dimension is the expert count, %d, and its role is not known", last)
+				f.faults.Add(tensorPlace(t), "last dimension is the expert count, %d, and its role is not known", last)
 			}
 		}
 	}
 	if len(chunked) > 0 {
-		f.faults.add(layerList(chunked), "chunk experts (\"_chexps\", as in grovemoe): each is weighted by the probability of the routed expert with the chunk's number, and pruning changes which that is; not supported")
+		f.faults.Add(layerList(chunked), "chunk experts (\"_chexps\", as in grovemoe): each is weighted by the probability of the routed expert with the chunk's number, and pruning changes which that is; not supported")
 	}
 	if blocks := sortedKeys(f.legacy); len(blocks) > 0 {
-		f.faults.add(layerList(blocks), "one tensor for each expert (such as %q): an old layout that llama.cpp no longer loads; convert the model again", "blk.0.ffn_up.0.weight")
+		f.faults.Add(layerList(blocks), "one tensor for each expert (such as %q): an old layout that llama.cpp no longer loads; convert the model again", "blk.0.ffn_up.0.weight")
 	}
 }

@@ -161,7 +161,7 @@ func (f *finder) readMetadata() {
 	e := &f.experts
 	e.Groups, e.GroupsUsed, f.draftFrom = 1, 1, math.MaxInt
 	if e.Architecture = f.md.Architecture(); e.Architecture == "" {
-		f.metadataFaults.add(fmt.Sprintf("key %q", gguf.KeyArchitecture), "names no architecture, so the counts of experts are not known")
+		f.metadataFaults.Add(fmt.Sprintf("key %q", gguf.KeyArchitecture), "names no architecture, so the counts of experts are not known")
 		return
 	}
 	e.Count, _ = f.count("expert_count", true)
@@ -212,13 +212,13 @@ func (f *finder) count(suffix string, required bool) (int, bool) {
 	v, ok := f.md.Get(key)
 	if !ok {
 		if required {
-			f.metadataFaults.add(fmt.Sprintf("key %q", key), "absent")
+			f.metadataFaults.Add(fmt.Sprintf("key %q", key), "absent")
 		}
 		return 0, !required
 	}
 	n, ok := v.Uint()
 	if !ok || n > math.MaxInt32 {
-		f.metadataFaults.add(fmt.Sprintf("key %q", key), "%s, want one small number for the whole model", v.Describe())
+		f.metadataFaults.Add(fmt.Sprintf("key %q", key), "%s, want one small number for the whole model", v.Describe())
 		return 0, false
 	}
 	return int(n), true
@@ -229,21 +229,21 @@ func (f *finder) place(t *gguf.Tensor) {
 	block, name, ok := f.splitBlock(t.Name)
 	if !ok {
 		if strings.Contains(t.Name, "_exps.") {
-			f.faults.add(tensorPlace(t), "expert tensor outside a block %q", "blk.N.")
+			f.faults.Add(tensorPlace(t), "expert tensor outside a block %q", "blk.N.")
 		}
 		return
 	}
 	switch place := f.kind(name); place.kind {
 	case kindAdapter:
-		f.faults.add(tensorPlace(t), "an adapter of a routed tensor is not pruned: merge it or remove it first")
+		f.faults.Add(tensorPlace(t), "an adapter of a routed tensor is not pruned: merge it or remove it first")
 	case kindRouted:
 		l := f.layer(block)
 		switch other := l.Tensor(place.role); {
 		case other == nil:
 		case other.Name == t.Name:
-			f.faults.add(tensorPlace(t), "stands twice")
+			f.faults.Add(tensorPlace(t), "stands twice")
 		default:
-			f.faults.add(tensorPlace(t), "same role as tensor %q", other.Name)
+			f.faults.Add(tensorPlace(t), "same role as tensor %q", other.Name)
 		}
 		l.Tensors = append(l.Tensors, &RoutedTensor{Tensor: t, Role: place.role})
 	case kindLegacy:

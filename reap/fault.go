@@ -68,7 +68,8 @@ const (
 	maxFaultText = 1000 // bytes of a place or a message
 )
 
-func (fs *Faults) add(where, format string, args ...any) {
+// Add adds a fault. Of those that are too many to be kept it counts how many there are.
+func (fs *Faults) Add(where, format string, args ...any) {
 	switch n := len(*fs); {
 	case n < maxFaults:
 		*fs = append(*fs, Fault{Where: shorten(where), What: shorten(fmt.Sprintf(format, args...))})

@@ -22,17 +22,17 @@ func (f *finder) checkProjections(l *Layer) {
 	where := fmt.Sprintf("layer %d", l.Block)
 	merged := l.Tensor(GateUpProjection) != nil
 	if l.Tensor(Router) == nil {
-		f.faults.add(where, "no router %q", Router)
+		f.faults.Add(where, "no router %q", Router)
 	}
 	if l.Tensor(DownProjection) == nil {
-		f.faults.add(where, "no %q", DownProjection)
+		f.faults.Add(where, "no %q", DownProjection)
 	}
 	if !merged && l.Tensor(UpProjection) == nil {
-		f.faults.add(where, "no %q", UpProjection)
+		f.faults.Add(where, "no %q", UpProjection)
 	}
 	for _, single := range []Role{GateProjection, UpProjection} {
 		if merged && l.Tensor(single) != nil {
-			f.faults.add(where, "both %q and %q", GateUpProjection, single)
+			f.faults.Add(where, "both %q and %q", GateUpProjection, single)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func (f *finder) checkPresence(role Role) {
 		}
 	}
 	if len(with) > 0 && len(without) > 0 {
-		f.faults.add(layerList(without), "no %q, which is in %s", role, layerList(with))
+		f.faults.Add(layerList(without), "no %q, which is in %s", role, layerList(with))
 	}
 }
 
@@ -79,7 +79,7 @@ func sortedRoles() []Role { return sortedKeys(roleDims) }
 // (llama4.cpp) and gives any other count QK-norm, which no key can turn off.
 func (f *finder) checkArchitecture() {
 	if f.experts.Architecture == "llama4" && f.experts.Count == 128 {
-		f.faults.add("", "llama4 with 128 experts cannot be pruned: llama.cpp takes any other count for a model with QK-norm, which corrupts attention without a message")
+		f.faults.Add("", "llama4 with 128 experts cannot be pruned: llama.cpp takes any other count for a model with QK-norm, which corrupts attention without a message")
 	}
 }
 
@@ -88,10 +88,10 @@ func (f *finder) checkDraft() {
 	key := f.md.ArchKey("nextn_predict_layers")
 	switch {
 	case f.draftFrom < 0:
-		f.faults.add(fmt.Sprintf("key %q", key), "%d draft layers, but %d blocks in all", f.draft, f.blockCount)
+		f.faults.Add(fmt.Sprintf("key %q", key), "%d draft layers, but %d blocks in all", f.draft, f.blockCount)
 		return
 	case f.draft > maxDraft:
-		f.faults.add(fmt.Sprintf("key %q", key), "%d draft layers, at most %d are supported", f.draft, maxDraft)
+		f.faults.Add(fmt.Sprintf("key %q", key), "%d draft layers, at most %d are supported", f.draft, maxDraft)
 		return
 	}
 	var absent []int

@@ -36,7 +36,7 @@ func Metadata(m *gguf.Model, e *Experts, p *Plan, provenance Provenance, copied 
 	var faults Faults
 	for _, key := range PerExpertKeys(m, e) {
 		if !slices.Contains(copied, key) {
-			faults.add(fmt.Sprintf("key %q", key), "has %d entries, as many as there are experts, and its meaning is not known", e.Count)
+			faults.Add(fmt.Sprintf("key %q", key), "has %d entries, as many as there are experts, and its meaning is not known", e.Count)
 		}
 	}
 	if err := faults.Err(); err != nil {

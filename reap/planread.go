@@ -11,6 +11,8 @@ import (
 const (
 	maxPlanBytes  = 16 << 20
 	maxPlanValues = 1 << 19
+	maxLayers     = 1 << 12 // llama.cpp stops at 512
+	maxInputs     = 1 << 12
 )
 
 // DecodePlan reads a plan document of this package. Unknown fields, other schema
@@ -43,7 +45,7 @@ func parseDocument(data []byte) (*jsondoc.Node, error) {
 func decodePlan(root *jsondoc.Node) (*Plan, error) {
 	r := &reader{}
 	if schema := r.text(root, "schema", ""); schema != PlanSchema && len(r.faults) == 0 {
-		r.faults.add("schema", "%q, want %q", schema, PlanSchema)
+		r.faults.Add("schema", "%q, want %q", schema, PlanSchema)
 	}
 	if err := r.faults.Err(); err != nil {
 		return nil, err // nothing else is known of another schema
@@ -58,7 +60,7 @@ func decodePlan(root *jsondoc.Node) (*Plan, error) {
 		Layers:       r.layers(r.object(root, "layers", ""), r.keepObject),
 	}
 	if mode := r.text(root, "mode", ""); mode != planMode && mode != "" {
-		r.faults.add("mode", "%q, want %q", mode, planMode)
+		r.faults.Add("mode", "%q, want %q", mode, planMode)
 	}
 	r.known(root, "", "schema", "source", "mode", "num_experts", "keep_count", "criterion", "scores_digest", "rules", "layers")
 	if len(r.faults) == 0 {
@@ -77,9 +79,9 @@ type reader struct {
 
 // known reports the members that have none of the given names.
 func (r *reader) known(n *jsondoc.Node, path string, names ...string) {
-	for _, m := range n.Members {
+	for m := range n.Members() {
 		if !slices.Contains(names, m.Key) {
-			r.faults.add(path+m.Key, "unknown field")
+			r.faults.Add(path+m.Key, "unknown field")
 		}
 	}
 }
@@ -90,7 +92,7 @@ func (r *reader) text(n *jsondoc.Node, key, path string) string {
 		r.want(v, path+key, "a string")
 		return ""
 	}
-	return v.Text
+	return v.Text()
 }
 
 func (r *reader) textOrNull(n *jsondoc.Node, key, path string) string {
@@ -131,10 +133,10 @@ func (r *reader) list(n *jsondoc.Node, key, path string) *jsondoc.Node {
 
 func (r *reader) want(v *jsondoc.Node, where, what string) {
 	if v == nil {
-		r.faults.add(where, "missing")
+		r.faults.Add(where, "missing")
 		return
 	}
-	r.faults.add(where, "%s, want %s", v.Describe(), what)
+	r.faults.Add(where, "%s, want %s", v.Describe(), what)
 }
 
 func (r *reader) source(root *jsondoc.Node) Source {
@@ -156,7 +158,7 @@ func (r *reader) criterion(root *jsondoc.Node) Criterion {
 		Version:  r.number(n, "version", "criterion."),
 		Evidence: Evidence(r.textOrNull(n, "evidence", "criterion.")),
 	}
-	for _, m := range r.object(n, "parameters", "criterion.").Members {
+	for m := range r.object(n, "parameters", "criterion.").Members() {
 		if m.Value.Kind != '"' {
 			r.want(m.Value, "criterion.parameters."+m.Key, "a string")
 			continue
@@ -164,7 +166,7 @@ func (r *reader) criterion(root *jsondoc.Node) Criterion {
 		if c.Parameters == nil {
 			c.Parameters = map[string]string{}
 		}
-		c.Parameters[m.Key] = m.Value.Text
+		c.Parameters[m.Key] = m.Value.Text()
 	}
 	c.Inputs = r.inputs(r.list(n, "inputs", "criterion."))
 	return c
@@ -172,8 +174,12 @@ func (r *reader) criterion(root *jsondoc.Node) Criterion {
 
 func (r *reader) inputs(list *jsondoc.Node) []Input {
 	var inputs []Input
-	for i, item := range list.Items {
+	for i, item := range list.Items() {
 		path := fmt.Sprintf("criterion.inputs[%d].", i)
+		if i == maxInputs {
+			r.faults.Add(path, "more than %d inputs", maxInputs)
+			break
+		}
 		r.known(item, path, "file", "sha256")
 		inputs = append(inputs, Input{
 			File:   r.text(item, "file", path),
@@ -199,12 +205,16 @@ func (r *reader) rules(root *jsondoc.Node) Rules {
 // layers reads an object whose keys are block numbers; list reads one value.
 func (r *reader) layers(n *jsondoc.Node, list func(n *jsondoc.Node, where string) []int) map[int][]int {
 	layers := map[int][]int{}
-	for _, m := range n.Members {
+	for m := range n.Members() {
 		where := fmt.Sprintf("layer %q", m.Key)
 		block, ok := parseID(m.Key)
 		if !ok {
-			r.faults.add(where, "not a block number in plain decimal")
+			r.faults.Add(where, "not a block number in plain decimal")
 			continue
+		}
+		if len(layers) == maxLayers {
+			r.faults.Add(where, "more than %d layers", maxLayers)
+			break
 		}
 		layers[block] = list(m.Value, where)
 	}
@@ -227,11 +237,11 @@ func (r *reader) ids(n *jsondoc.Node, where string) []int {
 		r.want(n, where, "a list of expert ids")
 		return nil
 	}
-	ids := make([]int, 0, len(n.Items))
-	for i, item := range n.Items {
+	ids := []int{}
+	for i, item := range n.Items() {
 		id, ok := item.Int()
 		if !ok {
-			r.faults.add(where, "entry %d is %s, want an expert id", i, item.Describe())
+			r.faults.Add(where, "entry %d is %s, want an expert id", i, item.Describe())
 			continue
 		}
 		ids = append(ids, id)

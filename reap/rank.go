@@ -27,7 +27,7 @@ func Choose(e *Experts, s *Scores, keep int, o ChooseOptions) (*Plan, error) {
 	fs := s.Check(e, o.AllowFlat)
 	checkAlways(e, o.Always, keep, &fs)
 	if err := e.CheckKeep(keep); err != nil {
-		fs.add("keep count", "%v", err)
+		fs.Add("keep count", "%v", err)
 	}
 	if err := fs.Err(); err != nil {
 		return nil, err
@@ -123,21 +123,21 @@ func checkAlways(e *Experts, always map[int][]int, keep int, fs *Faults) {
 	for _, block := range sortedKeys(always) {
 		where := fmt.Sprintf("layer %d", block)
 		if e.Layer(block) == nil {
-			fs.add(where, "experts to keep always, but the model has no routed experts there")
+			fs.Add(where, "experts to keep always, but the model has no routed experts there")
 			continue
 		}
 		seen := map[int]bool{}
 		inGroup := make([]int, e.Groups)
 		for _, id := range always[block] {
 			if id < 0 || id >= e.Count || seen[id] {
-				fs.add(where, "expert %d to keep always is out of range or stands twice", id)
+				fs.Add(where, "expert %d to keep always is out of range or stands twice", id)
 				continue
 			}
 			seen[id] = true
 			inGroup[id/(e.Count/e.Groups)]++
 		}
 		if most := slices.Max(inGroup); most > keep/e.Groups {
-			fs.add(where, "%d experts to keep always, more than the %d kept", most, keep/e.Groups)
+			fs.Add(where, "%d experts to keep always, more than the %d kept", most, keep/e.Groups)
 		}
 	}
 }

@@ -89,30 +89,30 @@ func (s *Scores) Check(e *Experts, allowFlat bool) Faults {
 	var fs Faults
 	for _, l := range e.Layers {
 		if _, ok := s.Layers[l.Block]; !ok {
-			fs.add(fmt.Sprintf("layer %d", l.Block), "has experts but no scores%s", draftNote(l))
+			fs.Add(fmt.Sprintf("layer %d", l.Block), "has experts but no scores%s", draftNote(l))
 		}
 	}
 	for _, block := range s.Blocks() {
 		where := fmt.Sprintf("layer %d", block)
 		if e.Layer(block) == nil {
-			fs.add(where, "scored, but the model has no routed experts there")
+			fs.Add(where, "scored, but the model has no routed experts there")
 			continue
 		}
 		scores := s.Layers[block]
 		if len(scores) != e.Count {
-			fs.add(where, "%d scores for %d experts", len(scores), e.Count)
+			fs.Add(where, "%d scores for %d experts", len(scores), e.Count)
 			continue
 		}
 		if places, ok := s.Places[block]; ok && len(places) != e.Count {
-			fs.add(where, "%d places for %d experts", len(places), e.Count)
+			fs.Add(where, "%d places for %d experts", len(places), e.Count)
 			continue
 		}
 		if finite := checkNumbers(scores, where, "score", &fs); finite && !allowFlat && s.flat(block) {
-			fs.add(where, "all experts score %v, so nothing is known of them", scores[0])
+			fs.Add(where, "all experts score %v, so nothing is known of them", scores[0])
 		}
 		if counts, ok := s.Counts[block]; ok {
 			if len(counts) != e.Count {
-				fs.add(where, "%d counts for %d experts", len(counts), e.Count)
+				fs.Add(where, "%d counts for %d experts", len(counts), e.Count)
 			}
 			checkNumbers(counts, where, "count", &fs)
 		}
@@ -124,7 +124,7 @@ func checkNumbers(list []float64, where, what string, fs *Faults) bool {
 	before := len(*fs)
 	for expert, x := range list {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			fs.add(where, "%s of expert %d is %v", what, expert, x)
+			fs.Add(where, "%s of expert %d is %v", what, expert, x)
 		}
 	}
 	return len(*fs) == before

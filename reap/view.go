@@ -31,7 +31,7 @@ func Views(ctx context.Context, m *gguf.Model, e *Experts, p *Plan) ([]gguf.View
 		case r.Role == IDTable:
 			view, err := tableView(ctx, m, e, p, r.layer)
 			if err != nil {
-				faults.add(tensorPlace(t), "%v", err)
+				faults.Add(tensorPlace(t), "%v", err)
 			}
 			views = append(views, view)
 		default:

@@ -31,7 +31,11 @@ func (d *document) cacheLayer(n *jsondoc.Node, path string) *Layer {
 		d.fault(path, "%s, want a list of experts", n.Describe())
 		return l
 	}
-	for i, item := range n.Items {
+	for i, item := range n.Items() {
+		if i == d.experts.Count {
+			d.fault(path, "more than %d experts, which the model has", i)
+			break
+		}
 		for _, field := range []struct {
 			key  string
 			list *[]float64
@@ -48,7 +52,7 @@ func (d *document) cacheLayer(n *jsondoc.Node, path string) *Layer {
 
 // sameArchitecture wants a stated architecture to be the model's.
 func (d *document) sameArchitecture(n *jsondoc.Node, path string) {
-	if a := n.Get("architecture"); a != nil && a.Text != d.experts.Architecture {
+	if a := n.Get("architecture"); a != nil && a.Text() != d.experts.Architecture {
 		d.fault(path+"architecture", "%s, the model is %q", a.Describe(), d.experts.Architecture)
 	}
 }

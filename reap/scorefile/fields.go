@@ -13,7 +13,7 @@ func (d *document) text(n *jsondoc.Node, key, path string) string {
 		d.fault(path+key, "%s, want a string", v.Describe())
 		return ""
 	}
-	return v.Text
+	return v.Text()
 }
 
 // textOrNull returns a member that is a string; "" for null.
@@ -69,9 +69,8 @@ func (d *document) numbers(n *jsondoc.Node, key, path string, optional bool) []f
 	if optional && n.Get(key) == nil {
 		return nil
 	}
-	items := d.list(n, key, path).Items
-	values := make([]float64, 0, len(items))
-	for i, item := range items {
+	values := []float64{}
+	for i, item := range d.list(n, key, path).Items() {
 		x, ok := item.Float()
 		if !ok {
 			d.fault(path+key, "entry %d is %s, want a number", i, item.Describe())
@@ -84,11 +83,15 @@ func (d *document) numbers(n *jsondoc.Node, key, path string, optional bool) []f
 // layers reads an object whose keys are block numbers.
 func (d *document) layers(n *jsondoc.Node, path string, layer func(n *jsondoc.Node, path string) *Layer) map[int]*Layer {
 	layers := map[int]*Layer{}
-	for _, m := range n.Members {
+	for m := range n.Members() {
 		block, ok := blockNumber(m.Key)
 		if !ok {
 			d.fault(path+m.Key, "not a block number in plain decimal")
 			continue
+		}
+		if len(layers) == maxBlocks {
+			d.fault(path, "more than %d layers", maxBlocks)
+			break
 		}
 		layers[block] = layer(m.Value, path+m.Key+".")
 	}

@@ -102,6 +102,10 @@ func (t *tensors) layer(m *Measurements, digits string) *Layer {
 	if !ok {
 		return nil
 	}
+	if m.Layers[block] == nil && len(m.Layers) == maxBlocks {
+		t.faults.Add("", "scores of more than %d layers", maxBlocks)
+		return nil
+	}
 	if m.Layers[block] == nil {
 		m.Layers[block] = &Layer{}
 	}
@@ -114,7 +118,11 @@ func (t *tensors) perExpert(tensor *gguf.Tensor) []float64 {
 	where := fmt.Sprintf("tensor %q", tensor.Name)
 	dims := len(tensor.Shape)
 	if tensor.Type != gguf.F32 || dims == 0 || tensor.Shape[dims-1] != uint64(t.experts.Count) {
-		addFault(&t.faults, where, "type %s and shape %v, want F32 with %d, the number of experts, as the last dim", tensor.Type, tensor.Shape, t.experts.Count)
+		t.faults.Add(where, "type %s and shape %v, want F32 with %d, the number of experts, as the last dim", tensor.Type, tensor.Shape, t.experts.Count)
+		return nil
+	}
+	if tensor.Elements() == 0 { // and so none in the file to take memory for
+		t.faults.Add(where, "shape %v has no elements", tensor.Shape)
 		return nil
 	}
 	in := bufio.NewReaderSize(tensor.Reader(), 1<<16)
@@ -125,7 +133,7 @@ func (t *tensors) perExpert(tensor *gguf.Tensor) []float64 {
 	for expert := range sums {
 		for range width {
 			if _, err := io.ReadFull(in, element[:]); err != nil {
-				addFault(&t.faults, where, "%v", err)
+				t.faults.Add(where, "%v", err)
 				return nil
 			}
 			sums[expert] += float64(math.Float32frombits(order.Uint32(element[:])))

@@ -46,7 +46,7 @@ type hotness struct {
 func (h *hotness) addRow(where, line string) {
 	fields := strings.Split(line, ",")
 	if len(fields) != 3 {
-		addFault(&h.faults, where, "%d fields, want 3", len(fields))
+		h.faults.Add(where, "%d fields, want 3", len(fields))
 		return
 	}
 	block, okBlock := blockNumber(fields[0])
@@ -54,13 +54,13 @@ func (h *hotness) addRow(where, line string) {
 	count, err := strconv.ParseUint(fields[2], 10, 53) // exact in a float64
 	switch {
 	case !okBlock || !okExpert || err != nil:
-		addFault(&h.faults, where, "%q, want three whole numbers", line)
+		h.faults.Add(where, "%q, want three whole numbers", line)
 	case h.experts.Layer(block) == nil:
-		addFault(&h.faults, where, "layer %d: the model has no routed experts there", block)
+		h.faults.Add(where, "layer %d: the model has no routed experts there", block)
 	case expert >= h.experts.Count:
-		addFault(&h.faults, where, "expert %d, the model has %d", expert, h.experts.Count)
+		h.faults.Add(where, "expert %d, the model has %d", expert, h.experts.Count)
 	case h.seen[[2]int{block, expert}]:
-		addFault(&h.faults, where, "layer %d, expert %d stands twice", block, expert)
+		h.faults.Add(where, "layer %d, expert %d stands twice", block, expert)
 	default:
 		h.seen[[2]int{block, expert}] = true
 		if h.layers[block] == nil {

@@ -204,20 +204,16 @@ func (l *Layer) check(where string, e *reap.Experts, fs *reap.Faults) {
 			continue
 		}
 		if len(list.values) != e.Count {
-			addFault(fs, where, "%d %s for %d experts", len(list.values), list.name, e.Count)
+			fs.Add(where, "%d %s for %d experts", len(list.values), list.name, e.Count)
 			continue
 		}
 		for expert, x := range list.values {
 			switch {
 			case math.IsNaN(x) || math.IsInf(x, 0) || x < 0:
-				addFault(fs, where, "%s: expert %d has %v", list.name, expert, x)
+				fs.Add(where, "%s: expert %d has %v", list.name, expert, x)
 			case len(l.Count) == e.Count && l.Count[expert] == 0 && x != 0:
-				addFault(fs, where, "%s: expert %d has %v, but no token was routed to it", list.name, expert, x)
+				fs.Add(where, "%s: expert %d has %v, but no token was routed to it", list.name, expert, x)
 			}
 		}
 	}
-}
-
-func addFault(fs *reap.Faults, where, format string, args ...any) {
-	*fs = append(*fs, reap.Fault{Where: where, What: fmt.Sprintf(format, args...)})
 }

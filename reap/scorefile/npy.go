@@ -18,6 +18,7 @@ const (
 	maxArrayElements = 1 << 25
 	maxArrayHeader   = 1 << 16
 	maxTextBytes     = 1 << 12 // of one string
+	maxTexts         = maxSources
 )
 
 // An array is what an npy file holds, in C order: numbers or strings.
@@ -31,8 +32,8 @@ type array struct {
 var npyHeader = regexp.MustCompile(`^\{'descr': '([<>|=])([a-zA-Z])([0-9]+)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), \}\s*$`)
 
 // readArray reads an npy file (numpy.lib.format, versions 1 to 3) to its end: floats,
-// integers and Unicode strings of at most most elements. Memory grows with what is there,
-// not with what the header states.
+// integers and Unicode strings of at most most elements. Memory is taken for as many as
+// the header states, within that bound.
 func readArray(r io.Reader, most int) (*array, error) {
 	var fixed [8]byte
 	if _, err := io.ReadFull(r, fixed[:]); err != nil || string(fixed[:6]) != "\x93NUMPY" {
@@ -103,7 +104,7 @@ func (a *array) setShape(tuple string, most int) (int, error) {
 			return 0, fmt.Errorf("npy shape (%s) is not understood", tuple)
 		}
 		if n > int64(most) || n > 0 && count > most/int(n) {
-			return 0, fmt.Errorf("npy shape (%s) has more than %d elements", tuple, most)
+			return 0, fmt.Errorf("npy shape (%s) has more than %d elements, the most that are read here", tuple, most)
 		}
 		count *= int(n)
 		a.shape = append(a.shape, int(n))
@@ -122,7 +123,10 @@ func (a *array) readElements(r io.Reader, count int, order, kind string, width i
 	}
 	if kind == "U" {
 		size = 4 * width // UCS-4, padded with NULs
-		if width > maxTextBytes/4 {
+		switch {
+		case count > maxTexts:
+			return fmt.Errorf("npy array of %d strings, at most %d are read", count, maxTexts)
+		case width > maxTextBytes/4:
 			return fmt.Errorf("npy strings of %d characters, at most %d are read", width, maxTextBytes/4)
 		}
 		decode = func(b []byte) error { return a.addText(b, endian) }
@@ -131,6 +135,7 @@ func (a *array) readElements(r io.Reader, count int, order, kind string, width i
 		if number == nil {
 			return fmt.Errorf("npy type %q is not read, want floats of 4 or 8 bytes, integers or strings", kind+strconv.Itoa(width))
 		}
+		a.values = make([]float64, 0, count)
 		decode = func(b []byte) error { a.values = append(a.values, number(b)); return nil }
 	}
 	element := make([]byte, size)

@@ -17,7 +17,7 @@ func readZip(r io.ReaderAt, size int64, e *reap.Experts) (*Measurements, error) 
 	if err != nil {
 		return nil, fmt.Errorf("zip: %w", err)
 	}
-	n := &npz{experts: e, members: map[string]*zip.File{}}
+	n := &npz{experts: e, members: map[string]*zip.File{}, left: maxNumbers(size)}
 	for _, f := range z.File {
 		if strings.HasSuffix(f.Name, "data.pkl") {
 			return nil, errPickle
@@ -46,11 +46,21 @@ func readZip(r io.ReaderAt, size int64, e *reap.Experts) (*Measurements, error) 
 type npz struct {
 	experts *reap.Experts
 	members map[string]*zip.File
+	left    int // elements that may still be read
 	faults  reap.Faults
 }
 
-// maxBlocks bounds the rows of a saliency array.
-const maxBlocks = 1 << 12
+// maxNumbers bounds the elements of all arrays of an archive together: 16 MiB in memory,
+// or 16 bytes for each of the archive's. Zeros can be packed a thousandfold, but not what was
+// measured: half of it are sums in float64.
+func maxNumbers(size int64) int { return max(1<<21, 2*int(min(size, maxArrayElements))) }
+
+// Bounds on what is read of any score file.
+const (
+	maxBlocks  = 1 << 12 // llama.cpp stops at 512
+	maxSources = 64      // kinds of text
+	maxInputs  = 1 << 12 // files that were measured on
+)
 
 func (n *npz) read() *Measurements {
 	m := &Measurements{Format: "npz", Layers: map[int]*Layer{}}
@@ -155,9 +165,6 @@ func (n *npz) readSources(m *Measurements, blocks []int, rows int) {
 	n.readSourceTokens(m)
 }
 
-// maxSources bounds the kinds of text.
-const maxSources = 64
-
 func (n *npz) readSourceTokens(m *Measurements) {
 	if n.members["source_tokens"] == nil {
 		return
@@ -189,11 +196,12 @@ func (n *npz) array(name string, most int) *array {
 		return nil
 	}
 	defer r.Close()
-	a, err := readArray(r, min(most, maxArrayElements))
+	a, err := readArray(r, min(most, maxArrayElements, n.left))
 	if err != nil {
 		n.fault(name, "%v", err)
 		return nil
 	}
+	n.left -= len(a.values)
 	return a
 }
 
@@ -234,5 +242,5 @@ func (n *npz) same(name string, want int) {
 }
 
 func (n *npz) fault(where, format string, args ...any) {
-	addFault(&n.faults, where, format, args...)
+	n.faults.Add(where, format, args...)
 }

@@ -104,12 +104,12 @@ func (d *document) read(root *jsondoc.Node) *Measurements {
 	switch {
 	case root.Get("schema") != nil:
 		return d.readSaliency(root)
-	case format != nil && format.Text == cacheFormat:
+	case format != nil && format.Text() == cacheFormat:
 		return d.readCache(root)
-	case format != nil && format.Text == "aikar-moe-prune",
+	case format != nil && format.Text() == "aikar-moe-prune",
 		root.Get("layers") != nil, root.Get("keep") != nil, root.Get("pruned_experts") != nil:
 		d.fault("", "a plan, not scores: it says which experts to keep, not how good each one is")
-	case len(root.Members) > 0 && root.Members[0].Value.Get("activation_counts") != nil:
+	case isStats(root):
 		return d.readStats(root)
 	default:
 		d.fault("", "none of the known score files: no %q, no %q and no %q by layer", "schema", "format", "activation_counts")
@@ -118,5 +118,5 @@ func (d *document) read(root *jsondoc.Node) *Measurements {
 }
 
 func (d *document) fault(where, format string, args ...any) {
-	addFault(&d.faults, where, format, args...)
+	d.faults.Add(where, format, args...)
 }

@@ -104,13 +104,21 @@ func (d *document) readSaliency(root *jsondoc.Node) *Measurements {
 		Tokens: d.whole(root, "tokens", ""),
 		Layers: d.layers(d.object(root, "layers", ""), "layers.", d.saliencyLayer),
 	}
-	for i, n := range d.list(root, "inputs", "").Items {
+	for i, n := range d.list(root, "inputs", "").Items() {
 		path := fmt.Sprintf("inputs[%d].", i)
+		if i == maxInputs {
+			d.fault(path, "more than %d inputs", maxInputs)
+			break
+		}
 		d.known(n, path, "file", "sha256")
 		m.Inputs = append(m.Inputs, reap.Input{File: d.text(n, "file", path), SHA256: d.text(n, "sha256", path)})
 	}
-	for i, n := range d.list(root, "sources", "").Items {
+	for i, n := range d.list(root, "sources", "").Items() {
 		path := fmt.Sprintf("sources[%d].", i)
+		if i == maxSources {
+			d.fault(path, "more than %d sources", maxSources)
+			break
+		}
 		d.known(n, path, "label", "tokens", "layers")
 		m.Sources = append(m.Sources, Source{
 			Label:  d.text(n, "label", path),
@@ -146,7 +154,7 @@ func (d *document) saliencyLayer(n *jsondoc.Node, path string) *Layer {
 
 // known reports the members that have none of the given names.
 func (d *document) known(n *jsondoc.Node, path string, names ...string) {
-	for _, m := range n.Members {
+	for m := range n.Members() {
 		if !slices.Contains(names, m.Key) {
 			d.fault(path+m.Key, "unknown field")
 		}

@@ -2,6 +2,14 @@ package scorefile
 
 import "ggufreap/reap/internal/jsondoc"
 
+// isStats reports whether the first member of a document has counts.
+func isStats(root *jsondoc.Node) bool {
+	for m := range root.Members() {
+		return m.Value.Get("activation_counts") != nil
+	}
+	return false
+}
+
 // readStats reads expert_stats.json of llama.cpp PR 20454: an object by block with a list
 // for each quantity, means where REAP has sums. A variant of the same author in Python has
 // avg_weight in place of avg_gate_weight and no norms.

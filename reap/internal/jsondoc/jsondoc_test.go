@@ -1,9 +1,11 @@
 package jsondoc
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -13,7 +15,13 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	items := n.Get("a").Items
+	var items []*Node
+	for i, item := range n.Get("a").Items() {
+		if i != len(items) {
+			t.Errorf("item %d has the place %d", len(items), i)
+		}
+		items = append(items, item)
+	}
 	if i, ok := items[0].Int(); i != 1 || !ok {
 		t.Errorf("first item %d, %v", i, ok)
 	}
@@ -30,7 +38,7 @@ func TestParse(t *testing.T) {
 	if want := []string{"1", "-2.5e3", `"x\n"`, "true", "null", "an object", "a list", "nothing"}; !reflect.DeepEqual(described, want) {
 		t.Errorf("described as %q, want %q", described, want)
 	}
-	if _, ok := (&Node{Kind: '0', Text: "1e999"}).Float(); ok {
+	if _, ok := (&Node{'0', []byte("1e999")}).Float(); ok {
 		t.Error("a number beyond float64 passes")
 	}
 }
@@ -96,13 +104,80 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// What parses is JSON to encoding/json too.
+// TestMemory wants many small values, of each kind, to take no memory beyond their text.
+func TestMemory(t *testing.T) {
+	const size = 1 << 18
+	for _, value := range []string{"0", "-1", `""`, "{}", "[]", "null", "[[[[]]]]", `{"":{}}`} {
+		data := []byte("[" + strings.Repeat(value+",", size/(len(value)+1)) + "0]")
+		before := held()
+		n, err := Parse(data, size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if more := int64(held()) - int64(before); more > 64<<10 {
+			t.Errorf("%s: a document of %d bytes takes %d more", value, len(data), more)
+		}
+		count := 0
+		for range n.Items() {
+			count++
+		}
+		if want := size/(len(value)+1) + 1; count != want {
+			t.Errorf("%d values, want %d", count, want)
+		}
+	}
+}
+
+// held returns the bytes of memory in use.
+func held() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// What parses is JSON to encoding/json too, and says the same.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"a":[1,-2.5e3,"x",true,null],"A":{}}`))
+	f.Add([]byte(" { \"\\u0061\\\"}\" :\t[\n{ } , [ ] ,\"]\\\\\",false ]\r}\n"))
 	f.Add([]byte(`[[[[[[]]]]]]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if _, err := Parse(data, 1<<16); err == nil && !json.Valid(data) {
-			t.Errorf("%q is not JSON", data)
+		n, err := Parse(data, 1<<16)
+		if err != nil {
+			return
+		}
+		d := json.NewDecoder(bytes.NewReader(data))
+		d.UseNumber()
+		var want any
+		if err := d.Decode(&want); err != nil {
+			t.Fatalf("%q is not JSON: %v", data, err)
+		}
+		if got := decoded(n); !reflect.DeepEqual(got, want) {
+			t.Errorf("%q reads as %#v, want %#v", data, got, want)
 		}
 	})
+}
+
+// decoded returns a value as encoding/json would.
+func decoded(n *Node) any {
+	switch n.Kind {
+	case '{':
+		object := map[string]any{}
+		for m := range n.Members() {
+			object[m.Key] = decoded(m.Value)
+		}
+		return object
+	case '[':
+		list := []any{}
+		for _, item := range n.Items() {
+			list = append(list, decoded(item))
+		}
+		return list
+	case '"':
+		return n.Text()
+	case '0':
+		return json.Number(n.Text())
+	case 't':
+		return n.Text() == "true"
+	}
+	return nil
 }
