@@ -61,8 +61,9 @@ func compareLayer(e *Experts, s *Scores, block int, ours, theirs []int) LayerCom
 	l := LayerComparison{Block: block}
 	last := slices.MaxFunc(ours, func(a, b int) int { return s.compare(block, a, b) })
 	common := 0
+	inOurs, inTheirs := setOf(ours, len(scores)), setOf(theirs, len(scores))
 	for id := range scores {
-		mine, other := slices.Contains(ours, id), slices.Contains(theirs, id)
+		mine, other := inOurs[id], inTheirs[id]
 		switch {
 		case mine && other:
 			common++

@@ -45,9 +45,9 @@ func (f *finder) checkCounts() {
 	f.checkGroups()
 }
 
-// maxExperts bounds memory where a file states a count that no model has; llama.cpp
-// stops at 1024.
-const maxExperts = 1 << 16
+// maxExperts bounds memory and time where a file states a count that no model has;
+// llama.cpp stops at 1024.
+const maxExperts = 1 << 12
 
 func (f *finder) checkGroups() {
 	e := &f.experts
@@ -119,6 +119,10 @@ func (f *finder) checkTensor(block int, t *RoutedTensor) {
 	size, err := routedSize(t.Tensor)
 	if err != nil {
 		f.faults.Add(where, "%v", err)
+		return
+	}
+	if size == 0 { // a file could list more experts than it has bytes
+		f.faults.Add(where, "shape %v has no elements", t.Shape)
 		return
 	}
 	t.SlabBytes = size / int64(count)

@@ -75,37 +75,36 @@ func explainLayer(e *Experts, s *Scores, l *Layer, keep int, always []int) Layer
 	kept := keepBest(ranking, e.Groups, keep)
 	x.Mass = share(scores, kept)
 	if counts != nil {
-		x.NeverRouted, x.NeverRoutedKept = 0, 0
-		for id, n := range counts {
-			if n == 0 {
-				x.NeverRouted++
-				if slices.Contains(kept, id) {
-					x.NeverRoutedKept++
-				}
-			}
-		}
+		x.NeverRouted = count(ranking, func(id int) bool { return counts[id] == 0 })
+		x.NeverRoutedKept = count(kept, func(id int) bool { return counts[id] == 0 })
 	}
-	size := len(scores) / e.Groups
-	for g := range e.Groups {
-		x.addGroup(s, slices.DeleteFunc(slices.Clone(ranking), func(id int) bool { return id/size != g }), keep/e.Groups, always)
+	groups := make([][]int, e.Groups)
+	for _, id := range ranking {
+		g := id / (len(scores) / e.Groups)
+		groups[g] = append(groups[g], id)
+	}
+	forced := setOf(always, len(scores))
+	for _, group := range groups {
+		x.addGroup(s, group, keep/e.Groups, forced)
 	}
 	return x
 }
 
-// addGroup adds what happened at the cut of one routing group.
-func (x *LayerExplanation) addGroup(s *Scores, ranking []int, keep int, always []int) {
+// addGroup adds what happened at the cut of one routing group; forced says of each expert
+// whether it is kept always.
+func (x *LayerExplanation) addGroup(s *Scores, ranking []int, keep int, forced []bool) {
 	scores := s.Layers[x.Block]
 	kept, dropped := ranking[:keep], ranking[keep:]
 	last := kept[keep-1]
 	if len(dropped) > 0 {
 		x.Next = maxOrNaN(x.Next, scores[dropped[0]])
 	}
-	if slices.Contains(always, last) {
+	if forced[last] {
 		return // nothing was kept for its own sake
 	}
 	x.Cut = -maxOrNaN(-x.Cut, -scores[last])
 	equal := func(id int) bool {
-		return !slices.Contains(always, id) && s.compare(x.Block, id, last) == 0 && s.never(x.Block, id) == s.never(x.Block, last)
+		return !forced[id] && s.compare(x.Block, id, last) == 0 && s.never(x.Block, id) == s.never(x.Block, last)
 	}
 	if lost := count(dropped, equal); lost > 0 {
 		x.TiesKept += count(kept, equal)

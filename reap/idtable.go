@@ -58,9 +58,9 @@ func newIDs(count int, keep []int) []int32 {
 // An idTable replaces the ids of a table row by row.
 type idTable struct {
 	order   binary.ByteOrder
-	used    int     // ids in a row
-	ids     []int32 // new id of each old one, -1 when dropped
-	nearest [][]int // of each dropped old id: the kept old ids, nearest first
+	used    int       // ids in a row
+	ids     []int32   // new id of each old one, -1 when dropped
+	nearest [][]int32 // of each dropped old id: the kept old ids, nearest first
 }
 
 type droppedCount struct{ tokens, entries int }
@@ -107,8 +107,8 @@ func (t *idTable) old(row []byte, i int) (int, error) {
 // takes the place of an expert that the token has anyway: the engine wants the ids of
 // a row to differ.
 func (t *idTable) remapRow(row []byte) error {
-	taken := make([]int, 0, t.used) // old ids
-	var dropped []int               // places in the row
+	taken := make([]bool, len(t.ids)) // old ids
+	var dropped []int                 // places in the row
 	for i := range t.used {
 		old, err := t.old(row, i)
 		if err != nil {
@@ -118,7 +118,7 @@ func (t *idTable) remapRow(row []byte) error {
 			dropped = append(dropped, i)
 			continue
 		}
-		taken = append(taken, old)
+		taken[old] = true
 		t.put(row, i, old)
 	}
 	for _, i := range dropped {
@@ -130,17 +130,17 @@ func (t *idTable) remapRow(row []byte) error {
 		if err != nil {
 			return fmt.Errorf("entry %d: %w", i, err)
 		}
-		taken = append(taken, replacement)
+		taken[replacement] = true
 		t.put(row, i, replacement)
 	}
 	return nil
 }
 
-func (t *idTable) replacement(dropped int, taken []int) (int, error) {
+func (t *idTable) replacement(dropped int, taken []bool) (int, error) {
 	if t.nearest != nil {
 		for _, id := range t.nearest[dropped] {
-			if !slices.Contains(taken, id) {
-				return id, nil
+			if !taken[id] {
+				return int(id), nil
 			}
 		}
 	}
@@ -196,7 +196,7 @@ func (r *remapped) rows(p []byte, off int64) error {
 
 // nearestKept ranks for each dropped expert of a layer the kept ones by the cosine of
 // their scaled router rows, in float64 and in a fixed order.
-func nearestKept(m *gguf.Model, e *Experts, l *Layer, ids []int32) ([][]int, error) {
+func nearestKept(m *gguf.Model, e *Experts, l *Layer, ids []int32) ([][]int32, error) {
 	in, err := readRouterInput(m, e.Architecture, l)
 	if err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func nearestKept(m *gguf.Model, e *Experts, l *Layer, ids []int32) ([][]int, err
 	if err != nil {
 		return nil, err
 	}
-	nearest := make([][]int, len(ids))
+	nearest := make([][]int32, len(ids))
 	for dropped, id := range ids {
 		if id < 0 {
 			nearest[dropped] = byCosine(rows, ids, dropped)
@@ -234,16 +234,16 @@ func unit(row, gamma []float64) []float64 {
 	return u
 }
 
-func byCosine(rows [][]float64, ids []int32, dropped int) []int {
+func byCosine(rows [][]float64, ids []int32, dropped int) []int32 {
 	cosine := make([]float64, len(rows))
-	var kept []int
+	var kept []int32
 	for id := range rows {
 		if ids[id] >= 0 {
-			kept = append(kept, id)
+			kept = append(kept, int32(id))
 			cosine[id] = dot(rows[dropped], rows[id])
 		}
 	}
-	slices.SortFunc(kept, func(a, b int) int {
+	slices.SortFunc(kept, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(cosine[b], cosine[a]), cmp.Compare(a, b))
 	})
 	return kept

@@ -279,7 +279,7 @@ func TestPlansOfManyFaults(t *testing.T) {
 
 func TestOwnPlanOfManyExperts(t *testing.T) {
 	text := strings.Replace(samplePlanText, `"num_experts": 8`, `"num_experts": 2000000000`, 1)
-	if _, err := DecodePlan([]byte(text)); err == nil || err.Error() != "plan: 2000000000 experts, at most 65536 are supported" {
+	if _, err := DecodePlan([]byte(text)); err == nil || err.Error() != "plan: 2000000000 experts, at most 4096 are supported" {
 		t.Errorf("error %v", err)
 	}
 }

@@ -145,10 +145,7 @@ func checkAlways(e *Experts, always map[int][]int, keep int, fs *Faults) {
 // rank lists the expert ids of a layer from best to worst.
 func rank(s *Scores, block int, always []int) []int {
 	scores := s.Layers[block]
-	forced := make([]bool, len(scores))
-	for _, id := range always {
-		forced[id] = true
-	}
+	forced := setOf(always, len(scores))
 	ids := make([]int, len(scores))
 	for i := range ids {
 		ids[i] = i
@@ -162,6 +159,15 @@ func rank(s *Scores, block int, always []int) []int {
 		)
 	})
 	return ids
+}
+
+// setOf returns which of so many experts a list names.
+func setOf(ids []int, count int) []bool {
+	set := make([]bool, count)
+	for _, id := range ids {
+		set[id] = true
+	}
+	return set
 }
 
 // never reports whether tokens were counted and none was routed to the expert.
