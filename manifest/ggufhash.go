@@ -119,9 +119,10 @@ func parseGGUFHash(text string) (GGUFHash, error) {
 }
 
 // split cuts a name at a colon. known says what a tensor of the model is called; a
-// colon that is followed by none of these may belong to the path, as in C:\x.gguf.
+// colon that is followed by none of these may belong to the path, as in C:\x.gguf, which
+// has at most maxSumsName bytes.
 func (row GGUFHash) split(known func(tensor string) bool) (path, tensor string) {
-	for i := range len(row.Name) {
+	for i := range min(len(row.Name), maxSumsName+1) {
 		if row.Name[i] == ':' && known(row.Name[i+1:]) {
 			return row.Name[:i], row.Name[i+1:]
 		}

@@ -178,6 +178,7 @@ func (rows GGUFHashes) check(ctx context.Context, c *checker) error {
 type hashCheck struct {
 	*checker
 	only    string           // path of the only file, see onlyPath
+	longest int              // bytes of the longest tensor name
 	index   []map[string]int // places in the table by tensor name
 	tasks   []*hashTask
 	covered []coverage
@@ -199,6 +200,9 @@ type coverage struct {
 
 func newHashCheck(c *checker, rows GGUFHashes) *hashCheck {
 	h := &hashCheck{checker: c, used: map[string]bool{}}
+	for _, t := range c.model.Tensors() {
+		h.longest = max(h.longest, len(t.Name))
+	}
 	h.only = h.onlyPath(rows)
 	for _, f := range c.model.Files {
 		index := map[string]int{}
@@ -262,7 +266,10 @@ func (c *coverage) add(tensor int) {
 	c.tensors[tensor] = true
 }
 
-func (h *hashCheck) isTensor(name string) bool { return h.model.Tensor(name) != nil }
+// isTensor is asked for each colon of a name, of which there can be thousands.
+func (h *hashCheck) isTensor(name string) bool {
+	return len(name) <= h.longest && h.model.Tensor(name) != nil
+}
 
 // onlyPath returns the path that all lines name when the model has one file, which may
 // then be called otherwise.

@@ -108,10 +108,11 @@ func (con *console) fail(err error) {
 	}
 }
 
-// say writes a line to stderr, broken to the terminal's width.
+// say writes a line to stderr, broken to the terminal's width, the middle of an endless one
+// left out.
 func (con *console) say(style, kind, text string) {
 	const name = "ggufreap: "
-	lines := con.errLines(name + kind + ": " + safe(text))
+	lines := con.errLines(name + kind + ": " + abridge(safe(text)))
 	fmt.Fprintf(con.err, "%s%s%s\n", name, paint(con.errColor, style, kind), lines[0][len(name+kind):])
 	for _, line := range lines[1:] {
 		fmt.Fprintf(con.err, "%s\n", line)

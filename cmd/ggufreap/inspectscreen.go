@@ -14,7 +14,8 @@ const (
 	screenProblems   = 12
 	screenProvenance = 12
 	screenMissing    = 6
-	screenTypes      = 6
+	screenTypes      = 100 // far more than there are
+	screenTypeHints  = 6
 )
 
 // What the screen shows at most of a text that has no bound, in columns.
@@ -43,8 +44,8 @@ func (con *console) showTitle(in *inspection) {
 	if in.Title != "" && in.Title != in.Name {
 		title += ": " + shortenTo(string(in.Title), longTitle)
 	}
-	con.paragraph(bold, title)
-	architecture := architectureText(string(in.Architecture)) + ", "
+	con.paragraph(bold, abridge(title))
+	architecture := abridge(architectureText(string(in.Architecture))) + ", "
 	if in.noMetadata {
 		architecture = "architecture not known: " + noFirstShard + "\n"
 	}
@@ -235,13 +236,14 @@ func (con *console) showTypes(in *inspection) {
 	con.printf("\n")
 	cols := []column{{"type", false}, {"tensors", true}, {"parameters", true}, {"bytes", true}, {"share", true}}
 	con.table("", cols, func(yield func([]string) bool) {
-		for _, t := range in.Types {
+		for _, t := range in.Types[:min(len(in.Types), screenTypes)] {
 			share := 100 * float64(t.Bytes) / float64(max(in.TensorBytes, 1))
 			if !yield([]string{t.Type, grouped(t.Tensors), grouped(t.Parameters), grouped(t.Bytes), fmt.Sprintf("%.1f %%", share)}) {
 				return
 			}
 		}
 	})
+	con.showMore(len(in.Types)-screenTypes, "type")
 }
 
 func (con *console) showKeep(in *inspection) {
@@ -311,7 +313,7 @@ func (con *console) showProblems(in *inspection) {
 		con.field("", "and %s more; --json lists them", grouped(more))
 	}
 	if flags := in.typeFlags(); len(flags) > 0 {
-		con.field("hint", "who knows the block size of a type can teach it: %s", nameList(flags, screenTypes))
+		con.field("hint", "who knows the block size of a type can teach it: %s", nameList(flags, screenTypeHints))
 	}
 }
 

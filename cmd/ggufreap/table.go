@@ -162,7 +162,8 @@ func (con *console) paragraph(style, text string) {
 const labelWidth = 16
 
 // field prints one line of a summary: a label and what it says, broken to the
-// terminal's width. An empty label continues the line before.
+// terminal's width, the middle of an endless one left out. An empty label continues the
+// line before.
 func (con *console) field(label, format string, args ...any) {
 	con.styledField(dim, label, fmt.Sprintf(format, args...))
 }
@@ -172,7 +173,7 @@ func (con *console) styledField(style, label, text string) {
 	if con.width > 0 {
 		width = max(con.width-labelWidth-1, 20)
 	}
-	for _, line := range wrap(text, width) {
+	for _, line := range wrap(abridge(text), width) {
 		indent := labelWidth
 		if width > 0 && columns(line) > width { // a long word, such as a digest, stays whole to be copied
 			indent = max(con.width-1-columns(line), 2)

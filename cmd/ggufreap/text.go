@@ -78,6 +78,28 @@ func escape(r rune, size int, first byte) string {
 	return quoted[1 : len(quoted)-1]
 }
 
+// What is shown of a text of one line, in bytes.
+const (
+	maxLine  = 2000
+	lineTail = 400 // of them from its end
+)
+
+// abridge leaves out the middle of a line that is longer than any that is meant: a name can
+// have a million bytes.
+func abridge(s string) string {
+	if len(s) <= maxLine {
+		return s
+	}
+	head, tail := maxLine-lineTail, len(s)-lineTail
+	for !utf8.RuneStart(s[head]) {
+		head--
+	}
+	for !utf8.RuneStart(s[tail]) {
+		tail++
+	}
+	return fmt.Sprintf("%s ... (%s left out) ... %s", s[:head], count(tail-head, "byte"), s[tail:])
+}
+
 // ANSI styles.
 const (
 	bold   = "1"

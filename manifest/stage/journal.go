@@ -23,11 +23,42 @@ const maxJournal = 64 << 20
 
 // journalHead is the first line of a journal.
 type journalHead struct {
-	Schema    string          `json:"schema"`
-	Sources   []journalSource `json:"sources"`
-	Origin    []Fact          `json:"origin"`
-	Shards    []journalShard  `json:"shards"`
-	Documents []string        `json:"documents"`
+	Schema    string                     `json:"schema"`
+	Sources   journalList[journalSource] `json:"sources"`
+	Origin    journalList[Fact]          `json:"origin"`
+	Shards    journalList[journalShard]  `json:"shards"`
+	Documents journalList[string]        `json:"documents"`
+}
+
+// maxJournalList bounds what is read of one list: as many shards as a split can have.
+const maxJournalList = 1<<16 - 1
+
+// A journalList is decoded up to its first fault only: elements that are not as this program
+// writes them take far more memory than text.
+type journalList[T any] []T
+
+// UnmarshalJSON decodes a list of at most maxJournalList elements.
+func (l *journalList[T]) UnmarshalJSON(data []byte) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	if open, err := d.Token(); err != nil || open != json.Delim('[') {
+		*l = nil // null; whether anything else is as it is written is for parseLine to see
+		return err
+	}
+	for d.More() {
+		if len(*l) == maxJournalList {
+			return fmt.Errorf("a list of more than %d", maxJournalList)
+		}
+		var text json.RawMessage
+		if err := d.Decode(&text); err != nil {
+			return err
+		}
+		var element T
+		if err := parseLine(text, &element); err != nil {
+			return err
+		}
+		*l = append(*l, element)
+	}
+	return nil
 }
 
 // A journalSource is a source's file as it was when the run began.
