@@ -128,6 +128,9 @@ func (f *finder) checkTensor(block int, t *RoutedTensor) {
 	t.SlabBytes = size / int64(count)
 }
 
+// maxTableRow bounds the memory of replacing ids, which grows with experts and ids of a row.
+const maxTableRow = 32
+
 func (f *finder) checkTable(block int, t *RoutedTensor) {
 	if t.Type != gguf.I32 {
 		f.faults.Add(tensorPlace(t.Tensor), "type %s, want I32", t.Type)
@@ -138,6 +141,8 @@ func (f *finder) checkTable(block int, t *RoutedTensor) {
 		f.faults.Add(tensorPlace(t.Tensor), "rows of %d ids, want %d, the experts used", t.Shape[0], used)
 	case t.Shape[0] == 0 || t.Shape[0] > count:
 		f.faults.Add(tensorPlace(t.Tensor), "rows of %d ids, want 1 to %d, the expert count: the ids of a token differ", t.Shape[0], count)
+	case t.Shape[0] > maxTableRow:
+		f.faults.Add(tensorPlace(t.Tensor), "rows of %d ids, at most %d are supported", t.Shape[0], maxTableRow)
 	}
 }
 

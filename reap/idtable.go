@@ -34,7 +34,7 @@ func tableView(ctx context.Context, m *gguf.Model, e *Experts, p *Plan, l *Layer
 			return gguf.View{}, fmt.Errorf("%d of %d tokens name a dropped expert (%d entries); name a rule such as %q, or keep those experts",
 				count.tokens, t.Shape[1], count.entries, NearestKept)
 		}
-		if table.nearest, err = nearestKept(m, e, l, table.ids); err != nil {
+		if table.nearest, err = nearestKept(m, e, l, table); err != nil {
 			return gguf.View{}, err
 		}
 	}
@@ -60,7 +60,7 @@ type idTable struct {
 	order   binary.ByteOrder
 	used    int       // ids in a row
 	ids     []int32   // new id of each old one, -1 when dropped
-	nearest [][]int32 // of each dropped old id: the kept old ids, nearest first
+	nearest [][]int32 // of each dropped old id: as many kept ones as a row has, nearest first
 }
 
 type droppedCount struct{ tokens, entries int }
@@ -195,13 +195,14 @@ func (r *remapped) rows(p []byte, off int64) error {
 }
 
 // nearestKept ranks for each dropped expert of a layer the kept ones by the cosine of
-// their scaled router rows, in float64 and in a fixed order.
-func nearestKept(m *gguf.Model, e *Experts, l *Layer, ids []int32) ([][]int32, error) {
+// their scaled router rows, in float64 and in a fixed order. A row needs no more of them
+// than it has ids.
+func nearestKept(m *gguf.Model, e *Experts, l *Layer, table *idTable) ([][]int32, error) {
 	in, err := readRouterInput(m, e.Architecture, l)
 	if err != nil {
 		return nil, err
 	}
-	rows := make([][]float64, 0, len(ids))
+	rows := make([][]float64, 0, len(table.ids))
 	err = eachRows(l.Tensor(Router).Tensor, 1, func(_ int, row [][]float64) error {
 		rows = append(rows, unit(row[0], in.scale))
 		return nil
@@ -209,10 +210,10 @@ func nearestKept(m *gguf.Model, e *Experts, l *Layer, ids []int32) ([][]int32, e
 	if err != nil {
 		return nil, err
 	}
-	nearest := make([][]int32, len(ids))
-	for dropped, id := range ids {
+	nearest := make([][]int32, len(table.ids))
+	for dropped, id := range table.ids {
 		if id < 0 {
-			nearest[dropped] = byCosine(rows, ids, dropped)
+			nearest[dropped] = byCosine(rows, table.ids, dropped, table.used)
 		}
 	}
 	return nearest, nil
@@ -234,19 +235,31 @@ func unit(row, gamma []float64) []float64 {
 	return u
 }
 
-func byCosine(rows [][]float64, ids []int32, dropped int) []int32 {
-	cosine := make([]float64, len(rows))
-	var kept []int32
-	for id := range rows {
-		if ids[id] >= 0 {
-			kept = append(kept, int32(id))
-			cosine[id] = dot(rows[dropped], rows[id])
+// byCosine returns the kept experts nearest to a dropped one, at most so many.
+func byCosine(rows [][]float64, ids []int32, dropped, most int) []int32 {
+	type candidate struct {
+		id     int32
+		cosine float64
+	}
+	best := make([]candidate, 0, most+1)
+	for id, row := range rows {
+		if ids[id] < 0 {
+			continue
+		}
+		c := candidate{int32(id), dot(rows[dropped], row)}
+		i, _ := slices.BinarySearchFunc(best, c, func(a, b candidate) int {
+			return cmp.Or(cmp.Compare(b.cosine, a.cosine), cmp.Compare(a.id, b.id))
+		})
+		if i < most {
+			best = slices.Insert(best, i, c)
+			best = best[:min(len(best), most)]
 		}
 	}
-	slices.SortFunc(kept, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(cosine[b], cosine[a]), cmp.Compare(a, b))
-	})
-	return kept
+	nearest := make([]int32, len(best))
+	for i, c := range best {
+		nearest[i] = c.id
+	}
+	return nearest
 }
 
 func dot(a, b []float64) float64 {

@@ -64,20 +64,48 @@ func fitKeep(c *cli.Context, s *source, criterion reap.Criterion) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	least := int64(0)
+	least, fewest, err := fewestLayout(c, s, criterion)
+	if err != nil {
+		return 0, err
+	}
 	keep, err := s.experts.LargestKeep(func(keep int) (bool, error) {
+		if need := least.Bytes() + s.growth(least, keep-fewest); (need-1)/int64(b.nodes) >= b.bytes {
+			return false, nil // more than all machines hold, whatever the layout
+		}
 		layout, err := outline(c, s, keep, criterion)
 		if err != nil {
 			return false, err
 		}
-		least = layout.Bytes()
 		_, ok := b.place(layout.Shards)
 		return ok, nil
 	})
 	if err == nil && keep == 0 {
-		err = fmt.Errorf("nothing fits: with the fewest experts that can be kept the files have %s", sizeText(least))
+		err = fmt.Errorf("nothing fits: with the fewest experts that can be kept the files have %s", sizeText(least.Bytes()))
 	}
 	return keep, err
+}
+
+// fewestLayout lays out the files with as few experts as can be kept, and returns how many
+// those are.
+func fewestLayout(c *cli.Context, s *source, criterion reap.Criterion) (*gguf.Layout, int, error) {
+	for keep := 1; keep <= s.experts.Count; keep++ {
+		if s.experts.CheckKeep(keep) == nil {
+			layout, err := outline(c, s, keep, criterion)
+			return layout, keep, err
+		}
+	}
+	return &gguf.Layout{}, 0, nil
+}
+
+// growth returns how many bytes more files have at least that keep so many experts more
+// than a layout: those of the experts, less all padding that may go.
+func (s *source) growth(l *gguf.Layout, more int) int64 {
+	places, bytes := int64(len(l.Shards)), int64(0)
+	for _, t := range s.experts.Tensors() {
+		places++
+		bytes += t.SlabBytes * int64(more)
+	}
+	return bytes - places*s.Files[0].Alignment
 }
 
 // outline lays out the files of any plan that keeps so many experts, as prune with the same
