@@ -141,6 +141,21 @@ func TestWriteGGUFHashes(t *testing.T) {
 	}
 }
 
+// A name of nothing but colons is not looked up at each of them.
+func TestGGUFHashOfColons(t *testing.T) {
+	asked := 0
+	name := strings.Repeat(":", 60_000)
+	path, tensor := GGUFHash{Name: name}.split(func(string) bool { asked++; return false })
+	if asked > maxSumsName+1 || path != name[:len(name)-1] || tensor != "" {
+		t.Errorf("asked %d times, path of %d bytes, tensor %q", asked, len(path), tensor)
+	}
+	long := strings.Repeat("x", maxSumsName)
+	path, tensor = GGUFHash{Name: long + ":a:b"}.split(func(tensor string) bool { return tensor == "a:b" })
+	if path != long || tensor != "a:b" {
+		t.Errorf("path of %d bytes, tensor %q", len(path), tensor)
+	}
+}
+
 func TestGGUFHashesOfShards(t *testing.T) {
 	m := newModel(t, testContents(1), gguf.Split{Shards: 3})
 	var first []byte

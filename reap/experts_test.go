@@ -220,6 +220,22 @@ func TestExpertFaults(t *testing.T) {
 			},
 			[]string{`tensor "blk.1.ffn_gate_tid2eid.weight": rows of 9 ids, want 1 to 8`},
 		},
+		"id table with long rows": {
+			func(r *recipe) {
+				resize(r, "test", 40)
+				r.set("expert_used_count", 33)
+				r.add("blk.1.ffn_gate_tid2eid.weight", gguf.I32, 33, 1)
+			},
+			[]string{`tensor "blk.1.ffn_gate_tid2eid.weight": rows of 33 ids, at most 32 are supported`},
+		},
+		"experts without bytes": {
+			func(r *recipe) { r.find("blk.2.ffn_up_exps.weight").shape[1] = 0 },
+			[]string{`tensor "blk.2.ffn_up_exps.weight": shape [32 0 8] has no elements`},
+		},
+		"more experts than any model": {
+			func(r *recipe) { resize(r, "test", 4097) },
+			[]string{"4097 routed experts, at most 4096 are supported"},
+		},
 		"more used than there are": {
 			func(r *recipe) { r.set("expert_used_count", 9) },
 			[]string{"9 experts used of 8"},

@@ -2,6 +2,7 @@ package reap
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -281,6 +282,30 @@ func TestOwnPlanOfManyExperts(t *testing.T) {
 	text := strings.Replace(samplePlanText, `"num_experts": 8`, `"num_experts": 2000000000`, 1)
 	if _, err := DecodePlan([]byte(text)); err == nil || err.Error() != "plan: 2000000000 experts, at most 4096 are supported" {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestManyParts refuses a plan with more of something than there can be.
+func TestManyParts(t *testing.T) {
+	e := mustExperts(t, moe(1).model(t))
+	layers := func(n int, format string) string {
+		var list []string
+		for i := range n {
+			list = append(list, fmt.Sprintf(format, i))
+		}
+		return strings.Join(list, ",")
+	}
+	input := `{"file":"f","sha256":"s"}`
+	inputs := strings.Replace(samplePlanText, `"inputs": [`, `"inputs": [`+strings.Repeat(input+",", 4096), 1)
+	for text, want := range map[string]string{
+		inputs: "criterion.inputs: more than 4096",
+		`{"layers":{` + layers(4097, `"%d":[0]`) + `}}`: `layer "4096": more than 4096 layers`,
+		`{` + layers(4097, `"%d":[0]`) + `}`:            `layer "4096": more than 4096 layers`,
+		`{"keep":[` + layers(4097, "[%d]") + `]}`:       "keep: more than 4096 layers",
+	} {
+		if _, err := ReadPlan([]byte(text), e); err == nil || err.Error() != want {
+			t.Errorf("%.60q: error %v, want %q", text, err, want)
+		}
 	}
 }
 

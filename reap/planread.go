@@ -175,11 +175,11 @@ func (r *reader) criterion(root *jsondoc.Node) Criterion {
 func (r *reader) inputs(list *jsondoc.Node) []Input {
 	var inputs []Input
 	for i, item := range list.Items() {
-		path := fmt.Sprintf("criterion.inputs[%d].", i)
 		if i == maxInputs {
-			r.faults.Add(path, "more than %d inputs", maxInputs)
+			r.faults.Add("criterion.inputs", "more than %d", maxInputs)
 			break
 		}
+		path := fmt.Sprintf("criterion.inputs[%d].", i)
 		r.known(item, path, "file", "sha256")
 		inputs = append(inputs, Input{
 			File:   r.text(item, "file", path),

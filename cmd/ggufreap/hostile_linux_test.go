@@ -21,6 +21,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
 	"ggufreap/manifest"
 )
 
@@ -387,5 +388,120 @@ func TestMemoryOfEscapedText(t *testing.T) {
 		if memory := peak(); memory > most {
 			t.Errorf("%q took %d bytes of memory, want at most %d", args, memory, most)
 		}
+	}
+}
+
+// TestMemoryOfSmallDocuments gives commands files of less than a MiB that read as far more,
+// beside a model that is wide enough for it.
+func TestMemoryOfSmallDocuments(t *testing.T) {
+	const most, size = 64 << 20, 1 << 20
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if _, err := gguftest.K3(gguftest.K3Options{Name: "wide", Experts: 896, Used: 16, Layers: 3}).Write(".", gguf.Split{}); err != nil {
+		t.Fatal(err)
+	}
+	filled := func(head, part, tail string) func(string) error {
+		return repeatedText(head, part, int64((size-len(head)-len(tail))/len(part)), tail)
+	}
+	packedNumbers := func(rows int64, part string) func(string) error {
+		numbers := func() io.Reader {
+			return io.MultiReader(array(fmt.Sprintf("(%d, 896)", rows), 0), repeat(part, rows*896*8))
+		}
+		return archive(map[string]io.Reader{"saliency.npy": numbers(), "counts.npy": numbers()})
+	}
+	journal := func(list string) func(string) error {
+		return inFolder(manifest.JournalName, filled(`{"schema":"ggufreap/journal/v1","`+list+`":[`, "{},", "{}]}\n"))
+	}
+	plan := []string{"plan", "--keep", "448", "-o", "new.json", "--from", "TRAP", "wide.gguf"}
+	prune := []string{"prune", "--dry-run", "-o", "out", "--plan", "TRAP", "wide.gguf"}
+	resume := []string{"prune", "--keep", "448", "--resume", "-o", "TRAP", "wide.gguf"}
+	for _, test := range []trap{
+		{"zeros of an archive", packedNumbers(2340, "\x00"), plan, "counts: npy shape (2340, 896) has more than 512 elements", exitFailed},
+		{"no numbers of an archive", packedNumbers(1170, "\xff"), plan, "has numbers, but is not one of the layers", exitFailed},
+		{"scores of zeros", filled(`{"schema":[`, "0,", "0]}"), plan, "schema: a list, want a string", exitFailed},
+		{"scores of objects", filled(`{"format":"llama-moe-prune-importance-cache","version":1,"stats":{"1":[`, "{},", "0]}}"), plan, "stats.1.0.selection_count: nothing, want a number", exitFailed},
+		{"scores of sources", filled(`{"schema":"ggufreap/saliency/v1","sources":[`, "{},", "{}]}"), plan, "TRAP: source", exitFailed},
+		{"scores of inputs", filled(`{"schema":"ggufreap/saliency/v1","inputs":[`, "0,", "0]}"), plan, "TRAP: source", exitFailed},
+		{"counts of nothing", filled("layer,expert,count\n", "x\n", ""), plan, "line 2: 1 fields, want 3", exitFailed},
+		{"plan of zeros", filled(`{"layers":{"1":{"keep":[`, "0,", "0]}}}"), prune, "of 896 experts", exitFailed},
+		{"plan of lists", filled(`{"keep":[`, "[0],", "[0]]}"), prune, "more than 4096 layers", exitFailed},
+		{"plan of pairs", filled(`{"pruned_experts":[`, "0,", "0]}"), prune, "pruned_experts[0]", exitFailed},
+		{"plan of inputs", filled(`{"schema":"ggufreap/plan/v1","criterion":{"inputs":[`, "{},", "{}]}}"), prune, "TRAP: source", exitFailed},
+		{"shards of a journal", journal("shards"), resume, "not in the form", exitFailed},
+		{"sources of a journal", journal("sources"), resume, "not in the form", exitFailed},
+		{"experts without bytes", emptyExperts(3400), []string{"plan", "--keep", "2", "--criterion", "seeded-random", "TRAP.gguf"}, "has no elements", exitFailed},
+		{"keys that differ", manyKeys(size), []string{"diff", "--json", "wide.gguf", "TRAP.gguf"}, `"change": "added"`, exitDiffers},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			args := slices.Clone(test.args)
+			for i, arg := range args {
+				if !strings.HasPrefix(arg, "TRAP") {
+					continue
+				}
+				if err := test.make(arg); err != nil {
+					t.Fatal(err)
+				}
+				defer os.RemoveAll(arg)
+				args[i] = arg
+				if info, err := os.Stat(arg); err != nil || info.Size() > size {
+					t.Fatalf("%s: %v, %v", arg, info, err)
+				}
+			}
+			cmd := exec.Command(path, args...)
+			cmd.Env = append(os.Environ(), "GOGC=", "GOMEMLIMIT=")
+			var out bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &out, &out
+			peak := measured(t, cmd)
+			cmd.Run()
+			if cmd.ProcessState.ExitCode() != test.code || !strings.Contains(out.String(), test.want) {
+				t.Errorf("exit %d, want %d and %q in\n%.2000s", cmd.ProcessState.ExitCode(), test.code, test.want, out.String())
+			}
+			if memory := peak(); memory > most {
+				t.Errorf("took %d bytes of memory, want at most %d", memory, most)
+			}
+		})
+	}
+}
+
+// emptyExperts is a model with 65536 experts in each of so many layers, none of which has
+// a byte.
+func emptyExperts(layers int) func(string) error {
+	c := gguf.Contents{Version: 3, Metadata: gguf.NewMetadata()}
+	c.Metadata.Set("general.architecture", gguf.TextValue("x"))
+	c.Metadata.Set("x.expert_count", gguf.Uint32Value(1<<16))
+	c.Metadata.Set("x.expert_used_count", gguf.Uint32Value(2))
+	for i := range layers {
+		c.Views = append(c.Views,
+			gguf.View{Name: fmt.Sprintf("blk.%d.ffn_gate_inp.weight", i), Type: gguf.F32, Shape: []uint64{0, 1 << 16}},
+			gguf.View{Name: fmt.Sprintf("blk.%d.ffn_up_exps.weight", i), Type: gguf.F32, Shape: []uint64{0, 0, 1 << 16}},
+			gguf.View{Name: fmt.Sprintf("blk.%d.ffn_down_exps.weight", i), Type: gguf.F32, Shape: []uint64{0, 0, 1 << 16}})
+	}
+	return model(c)
+}
+
+// manyKeys is a file of nothing but keys.
+func manyKeys(size int) func(string) error {
+	keys := gguf.NewMetadata()
+	for i := range (size - 100) / 19 {
+		keys.Set(fmt.Sprintf("%06x", i), gguf.Uint8Value(1))
+	}
+	return model(gguf.Contents{Version: 3, Metadata: keys})
+}
+
+// model is a model of one file.
+func model(c gguf.Contents) func(string) error {
+	return func(path string) error {
+		layout, err := gguf.NewLayout(c, gguf.Split{})
+		if err != nil {
+			return err
+		}
+		f, err := os.Create(path)
+		if err != nil {
+			return err
+		}
+		return errors.Join(layout.Shards[0].Write(context.Background(), f, make([]byte, 4096), nil), f.Close())
 	}
 }

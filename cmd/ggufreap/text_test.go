@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 func TestSafe(t *testing.T) {
@@ -28,6 +29,17 @@ func TestSafe(t *testing.T) {
 	}
 	if got, want := safeLines("a\n\tb\x1b"), "a\n\tb\\x1b"; got != want {
 		t.Errorf("safeLines: %q, want %q", got, want)
+	}
+}
+
+func TestAbridge(t *testing.T) {
+	line := strings.Repeat("é", maxLine/2)
+	if got := abridge(line); got != line {
+		t.Errorf("a line of %d bytes became one of %d", len(line), len(got))
+	}
+	got := abridge("begin " + strings.Repeat("é", 500_000) + " end")
+	if len(got) > maxLine+100 || !utf8.ValidString(got) || !strings.HasPrefix(got, "begin é") || !strings.HasSuffix(got, "é end") || !strings.Contains(got, " ... (998,010 bytes left out) ... ") {
+		t.Errorf("a line of %d bytes: %s", len(got), got)
 	}
 }
 

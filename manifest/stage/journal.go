@@ -44,6 +44,7 @@ func (l *journalList[T]) UnmarshalJSON(data []byte) error {
 		*l = nil // null; whether anything else is as it is written is for parseLine to see
 		return err
 	}
+	*l = journalList[T]{}
 	for d.More() {
 		if len(*l) == maxJournalList {
 			return fmt.Errorf("a list of more than %d", maxJournalList)

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -59,6 +60,9 @@ func TestParseJournal(t *testing.T) {
 		"field twice":      {text: whole + strings.Replace(entryLine(1, manifest.Sum{}), "{", `{"shard":2,`, 1), want: "not in the form"},
 		"spaces":           {text: whole + strings.Replace(entryLine(1, manifest.Sum{}), ":", ": ", 1), want: "not in the form"},
 		"field of head":    {text: strings.Replace(whole, `"origin"`, `"x":1,"origin"`, 1), want: "line 1: is not in the form"},
+		"empty lists":      {text: `{"schema":"ggufreap/journal/v1","sources":[],"origin":[],"shards":[],"documents":[]}` + "\n", finished: map[int]manifest.Sum{}},
+		"empty shards":     {text: `{"schema":"ggufreap/journal/v1","shards":[{},{}]}` + "\n", want: "line 1: is not in the form"},
+		"shards of text":   {text: `{"schema":"ggufreap/journal/v1","shards":"no"}` + "\n", want: "line 1"},
 		"CRLF":             {text: strings.ReplaceAll(whole, "\n", "\r\n"), want: "line 1"},
 		"deep":             {text: strings.Repeat("[", 1<<20) + "\n", want: "line 1"},
 		"head of nothing":  {text: `{"schema":"ggufreap/journal/v1","sources":null,"origin":null,"shards":null,"documents":null}` + "\n" + entryLine(1, manifest.Sum{}), want: "want 1 to 0"},
@@ -110,6 +114,36 @@ func TestJournalWritesOverWhatDoesNotCount(t *testing.T) {
 	}
 	if got, want := d.files()[manifest.JournalName], journalOf(t)+entryLine(1, manifest.Sum{2}); got != want {
 		t.Errorf("the journal is %q, want %q", got, want)
+	}
+}
+
+// TestJournalMemory wants lists of what is no part of a journal to end at the first.
+func TestJournalMemory(t *testing.T) {
+	for _, element := range []string{"{}", "0", "null", `""`, "[]"} {
+		for _, list := range []string{"sources", "origin", "shards", "documents"} {
+			text := `{"schema":"ggufreap/journal/v1","` + list + `":[` + strings.Repeat(element+",", (1<<20)/(len(element)+1)) + "{}]}\n"
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, _, _, err := parseJournal([]byte(text))
+			runtime.ReadMemStats(&after)
+			if err == nil {
+				t.Errorf("%s of %s are a journal", list, element)
+			}
+			if taken := after.TotalAlloc - before.TotalAlloc; taken > 32<<20 {
+				t.Errorf("%s of %s: %d bytes of memory for a journal of %d", list, element, taken, len(text))
+			}
+		}
+	}
+	text := `{"schema":"ggufreap/journal/v1","sources":null,"origin":null,"shards":null,"documents":[` + strings.Repeat(`"",`, maxJournalList)
+	for _, end := range []struct{ text, want string }{{`""]}`, "a list of more than 65535"}, {"", ""}} {
+		line := text + end.text
+		if end.want == "" {
+			line = strings.TrimSuffix(text, ",") + "]}"
+		}
+		_, _, _, err := parseJournal([]byte(line + "\n"))
+		if end.want == "" && err != nil || end.want != "" && (err == nil || !strings.Contains(err.Error(), end.want)) {
+			t.Errorf("error %v, want %q", err, end.want)
+		}
 	}
 }
 

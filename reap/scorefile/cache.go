@@ -2,6 +2,7 @@ package scorefile
 
 import (
 	"fmt"
+	"strings"
 
 	"ggufreap/reap/internal/jsondoc"
 )
@@ -33,7 +34,7 @@ func (d *document) cacheLayer(n *jsondoc.Node, path string) *Layer {
 	}
 	for i, item := range n.Items() {
 		if i == d.experts.Count {
-			d.fault(path, "more than %d experts, which the model has", i)
+			d.fault(strings.TrimSuffix(path, "."), "more than %d experts, which the model has", i)
 			break
 		}
 		for _, field := range []struct {

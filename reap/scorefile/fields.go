@@ -2,6 +2,7 @@ package scorefile
 
 import (
 	"strconv"
+	"strings"
 
 	"ggufreap/reap/internal/jsondoc"
 )
@@ -90,7 +91,7 @@ func (d *document) layers(n *jsondoc.Node, path string, layer func(n *jsondoc.No
 			continue
 		}
 		if len(layers) == maxBlocks {
-			d.fault(path, "more than %d layers", maxBlocks)
+			d.fault(strings.TrimRight(path, ". "), "more than %d layers", maxBlocks)
 			break
 		}
 		layers[block] = layer(m.Value, path+m.Key+".")

@@ -104,6 +104,80 @@ func TestZipBomb(t *testing.T) {
 	}
 }
 
+// What an archive packs tightly is bounded by what it takes itself, for all arrays together.
+func TestMemoryOfArchives(t *testing.T) {
+	e := &reap.Experts{Architecture: "x", Count: 896, Used: 16, Groups: 1, GroupsUsed: 1}
+	for block := range 92 {
+		e.Layers = append(e.Layers, &reap.Layer{Block: block + 1})
+	}
+	array := func(number string, dims ...int) []byte {
+		n, shape := 1, ""
+		for _, d := range dims {
+			n, shape = n*d, shape+fmt.Sprintf("%d, ", d)
+		}
+		return npy("<f8", "("+strings.TrimSuffix(shape, ", ")+")", bytes.Repeat([]byte(number), n))
+	}
+	const zero, nan = "\x00\x00\x00\x00\x00\x00\x00\x00", "\xff\xff\xff\xff\xff\xff\xff\xff"
+	small := array(zero, 93, 896)
+	labels := npy("<U1", "(24,)", bytes.Repeat([]byte("a\x00\x00\x00"), 24))
+	for name, c := range map[string]struct {
+		members []any
+		want    string
+	}{
+		"rows":    {[]any{"saliency", array(zero, 4000, 896), "counts", small}, "has more than 2097152 elements"},
+		"counts":  {[]any{"saliency", array(zero, 2000, 896), "counts", array(zero, 2000, 896)}, "counts: npy shape (2000, 896) has more than 305152 elements"},
+		"sources": {[]any{"saliency", small, "counts", small, "source_labels", labels, "per_source", array(zero, 24, 93, 896)}, "per_source: npy shape (24, 93, 896) has more than 1930496 elements"},
+		"strings": {[]any{"saliency", npy("<U1", "(1000, 896)", bytes.Repeat([]byte("a\x00\x00\x00"), 896_000)), "counts", small}, "npy array of 896000 strings, at most 64 are read"},
+		"empties": {[]any{"saliency", npy("<U0", "(2000, 896)", nil), "counts", small}, "npy array of 1792000 strings, at most 64 are read"},
+		"NaNs":    {[]any{"saliency", array(nan, 1000, 896), "counts", array(nan, 1000, 896)}, "layer 0: has numbers"},
+	} {
+		data := npzOf(t, c.members...)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := Read(bytes.NewReader(data), int64(len(data)), e)
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		}
+		if taken := after.TotalAlloc - before.TotalAlloc; taken > 32<<20 {
+			t.Errorf("%s: %d bytes of memory for an archive of %d", name, taken, len(data))
+		}
+	}
+}
+
+// TestManyParts refuses a document with more of something than there can be.
+func TestManyParts(t *testing.T) {
+	const head = `{"schema":"ggufreap/saliency/v1","source":{"structure_digest":null,"weights_digest":null,"architecture":"x","name":"n"},"engine":null,"tokens":0,`
+	layers := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `"%d":{"count":[1,1,1,1]},`, i)
+		}
+		return strings.TrimSuffix(b.String(), ",")
+	}
+	many := func(n int, part string) string { return strings.TrimSuffix(strings.Repeat(part+",", n), ",") }
+	input, source := `{"file":"f","sha256":"s"}`, `{"label":"a","tokens":0,"layers":{}}`
+	cache := func(n int) string {
+		return `{"format":"llama-moe-prune-importance-cache","version":1,"stats":{"1":[` +
+			many(n, `{"selection_count":1,"probability_sum":1,"weighted_output_sum":1}`) + `]}}`
+	}
+	for text, want := range map[string]string{
+		head + `"inputs":[],"sources":[],"layers":{` + layers(4096) + `}}`:                       "",
+		head + `"inputs":[],"sources":[],"layers":{` + layers(4097) + `}}`:                       "layers: more than 4096 layers",
+		head + `"inputs":[` + many(4096, input) + `],"sources":[],"layers":{` + layers(1) + `}}`: "",
+		head + `"inputs":[` + many(4097, input) + `],"sources":[],"layers":{` + layers(1) + `}}`: "inputs: more than 4096",
+		head + `"inputs":[],"sources":[` + many(64, source) + `],"layers":{` + layers(1) + `}}`:  "",
+		head + `"inputs":[],"sources":[` + many(65, source) + `],"layers":{` + layers(1) + `}}`:  "sources: more than 64",
+		cache(4): "",
+		cache(5): "stats.1: more than 4 experts, which the model has",
+	} {
+		_, err := Read(strings.NewReader(text), int64(len(text)), model())
+		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%.120q: error %v, want %q", text, err, want)
+		}
+	}
+}
+
 // Every file cut anywhere is an error or, where the cut is behind all that is needed, the
 // same measurements.
 func TestCutFiles(t *testing.T) {

@@ -105,20 +105,20 @@ func (d *document) readSaliency(root *jsondoc.Node) *Measurements {
 		Layers: d.layers(d.object(root, "layers", ""), "layers.", d.saliencyLayer),
 	}
 	for i, n := range d.list(root, "inputs", "").Items() {
-		path := fmt.Sprintf("inputs[%d].", i)
 		if i == maxInputs {
-			d.fault(path, "more than %d inputs", maxInputs)
+			d.fault("inputs", "more than %d", maxInputs)
 			break
 		}
+		path := fmt.Sprintf("inputs[%d].", i)
 		d.known(n, path, "file", "sha256")
 		m.Inputs = append(m.Inputs, reap.Input{File: d.text(n, "file", path), SHA256: d.text(n, "sha256", path)})
 	}
 	for i, n := range d.list(root, "sources", "").Items() {
-		path := fmt.Sprintf("sources[%d].", i)
 		if i == maxSources {
-			d.fault(path, "more than %d sources", maxSources)
+			d.fault("sources", "more than %d", maxSources)
 			break
 		}
+		path := fmt.Sprintf("sources[%d].", i)
 		d.known(n, path, "label", "tokens", "layers")
 		m.Sources = append(m.Sources, Source{
 			Label:  d.text(n, "label", path),
