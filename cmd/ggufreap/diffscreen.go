@@ -128,7 +128,7 @@ func (con *console) showTensorChanges(changes []manifest.TensorChange) {
 	con.table("", cols, func(yield func([]string) bool) {
 		for _, c := range shown {
 			a, b := tensorTexts(c)
-			row := []string{safe(c.Name), string(c.Change), a, b, slabText(c)}
+			row := []string{abridge(safe(c.Name)), string(c.Change), a, b, slabText(c)}
 			if !yield(row[:len(cols)]) {
 				return
 			}

@@ -139,11 +139,13 @@ func (f *tableForm) line(cells [][]string, n int) string {
 		if i > 0 {
 			b.WriteString(strings.Repeat(" ", columnGap))
 		}
-		pad := strings.Repeat(" ", max(f.widths[i]-columns(text), 0))
+		pad := max(f.widths[i]-columns(text), 0)
 		if f.cols[i].right {
-			b.WriteString(pad + text)
-		} else {
-			b.WriteString(text + pad)
+			b.WriteString(strings.Repeat(" ", pad))
+		}
+		b.WriteString(text)
+		if !f.cols[i].right && i < len(cells)-1 { // one long name would widen every line
+			b.WriteString(strings.Repeat(" ", pad))
 		}
 	}
 	return strings.TrimRight(b.String(), " ")

@@ -96,20 +96,23 @@ func (t *tensors) readSums(model *gguf.Model) *Measurements {
 	return m
 }
 
-// layer returns the layer of a block number, nil for one that is not in plain decimal.
+// layer returns the layer of a block number, nil for one that is not in plain decimal and
+// where there are too many.
 func (t *tensors) layer(m *Measurements, digits string) *Layer {
 	block, ok := blockNumber(digits)
 	if !ok {
 		return nil
 	}
-	if m.Layers[block] == nil && len(m.Layers) == maxBlocks {
+	l := m.Layers[block]
+	switch {
+	case l != nil:
+	case len(m.Layers) == maxBlocks:
 		t.faults.Add("", "scores of more than %d layers", maxBlocks)
-		return nil
+	default:
+		l = &Layer{}
+		m.Layers[block] = l
 	}
-	if m.Layers[block] == nil {
-		m.Layers[block] = &Layer{}
-	}
-	return m.Layers[block]
+	return l
 }
 
 // perExpert sums the elements of a tensor for each expert, in order. Its last dim is the
