@@ -66,7 +66,7 @@ const echo = 100 * time.Millisecond
 // The collector's settings.
 const (
 	firstCollection  = 32 << 20  // bytes of memory before the first one
-	collectorPercent = 75        // GOGC from then on
+	collectorPercent = 40        // GOGC from then on
 	memoryGoal       = 160 << 20 // GOMEMLIMIT from then on
 )
 
