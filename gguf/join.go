@@ -74,7 +74,12 @@ func (m *Model) join(found *problems) {
 		f.checkSplitTypes(found)
 	}
 	stated := statedShards(m.Files)
-	m.Shards = max(1, stated, len(m.Files))
+	m.Shards = max(1, stated)
+	if stated <= 1 {
+		m.Shards = len(m.Files)
+	} else if len(m.Files) > stated {
+		found.errorf(at(m.Name), "%d files, but a split of %d: they are not the shards of one model", len(m.Files), stated)
+	}
 	if len(m.Files) == 1 && m.Shards == 1 {
 		m.Files[0].checkAlone(found)
 		return

@@ -67,6 +67,18 @@ func TestSets(t *testing.T) {
 		{"one of one", []shard{{name(1, 1), keys(0, 1, 3), one}}, 3, nil},
 		{"no keys at all", []shard{{"m.gguf", nil, one}}, 3, nil},
 
+		{"two models of two", []shard{{"a1", keys(0, 2, 5), one}, {"a2", keys(1, 2, 5), two}, {"b1", keys(0, 2, 1), three}, {"b2", keys(1, 2, 1), nil}}, 6,
+			[]string{
+				"error: m: 4 files, but a split of 2: they are not the shards of one model",
+				`warning: a1: is shard 1 of 2 by its keys, but is not named like one`,
+				`error: b1: key "split.no": is 0, as in a1`,
+				`warning: a2: is shard 2 of 2 by its keys, but is not named like one`,
+				`error: b2: key "split.no": is 1, as in a2`,
+				`error: a1: key "split.tensors.count": is 5, but the model holds 6 tensors`,
+				`error: b1: key "split.tensors.count": is 1, but the model holds 6 tensors`,
+				`error: a2: key "split.tensors.count": is 5, but the model holds 6 tensors`,
+				`error: b2: key "split.tensors.count": is 1, but the model holds 6 tensors`,
+			}},
 		{"one missing", []shard{{name(1, 3), keys(0, 3, 6), one}, {name(3, 3), keys(2, 3, 6), three}}, 4,
 			[]string{"error: m: incomplete: 1 of 3 shards is missing: m-00002-of-00003.gguf"}},
 		{"first missing", []shard{{name(2, 2), keys(1, 2, 5), two}}, 2,

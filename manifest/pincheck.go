@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -152,6 +153,30 @@ func (s *Slabs) check(t *Tensor) error {
 	}
 	if int64(len(s.BLAKE3)) != sums || int64(len(s.Bytes)) != small {
 		return fmt.Errorf("slabs have %d bytes of digests and %d of data, want %d and %d", len(s.BLAKE3), len(s.Bytes), sums, small)
+	}
+	return nil
+}
+
+// CheckDocument returns an error when no document can hold the pin of a model, since a name
+// in it, or what is said of it, is not UTF-8. It names the file.
+func CheckDocument(m *gguf.Model, said Declared) error {
+	if err := cmp.Or(said.check(), checkText("artifact name", m.Name), checkText("architecture", m.Metadata().Architecture())); err != nil {
+		return fmt.Errorf("%s: %w", m.Files[0].Name, err)
+	}
+	for _, f := range m.Files {
+		if err := checkText("file name", filepath.Base(f.Name)); err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+	}
+	for _, key := range m.Metadata().Keys() {
+		if err := checkText("key", key); err != nil {
+			return fmt.Errorf("%s: %w", m.Files[0].Name, err)
+		}
+	}
+	for _, t := range m.Tensors() {
+		if err := checkText("tensor name", t.Name); err != nil {
+			return fmt.Errorf("%s: %w", t.File().Name, err)
+		}
 	}
 	return nil
 }

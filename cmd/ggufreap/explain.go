@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -91,7 +92,7 @@ func (con *console) readOther(c *cli.Context, s *source, ch *choice, path string
 	}
 	m, _, err := con.readMeasurements(c.Context, path, s.experts)
 	if err != nil {
-		return nil, planErr
+		return nil, errors.Join(planErr, err)
 	}
 	scores, err := m.Scores(ch.plan.Criterion.Name)
 	if err != nil && len(m.Criteria()) > 0 {

@@ -130,6 +130,9 @@ func pinAction(con *console, c *cli.Context) error {
 	if format == formatGGUFHash {
 		return con.writeGGUFHashes(c, m)
 	}
+	if err := manifest.CheckDocument(m, readDeclared(c)); err != nil {
+		return err
+	}
 	pin, err := con.pin(c, m)
 	if err != nil {
 		return err

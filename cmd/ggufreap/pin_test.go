@@ -252,7 +252,20 @@ func TestReleaseOfNamesThatAreNoText(t *testing.T) {
 		t.Error("a pin was written")
 	}
 	succeed(t, "verify", "out")
-	if r := ggufreap(t, "pin", "-o", "x.json", "small.gguf"); r.code != exitFailed || !strings.Contains(r.stderr, "not UTF-8") {
-		t.Errorf("exit %d, %s", r.code, r.stderr)
+	for _, args := range [][]string{
+		{"pin", "-o", "x.json", "--progress", "plain", "small.gguf"},
+		{"prune", "--keep", "4", "--pin-source", "x.json", "-o", "pruned", "small.gguf"},
+		{"prune", "--keep", "4", "--pin-source", "x.json", "--dry-run", "small.gguf"},
+	} {
+		r := ggufreap(t, args...)
+		if r.code != exitFailed || r.stdout != "" || !strings.Contains(r.stderr, `small.gguf: pin: tensor name "odd\xff" is not UTF-8`) {
+			t.Errorf("%q: exit %d, %s%s", args, r.code, r.stdout, r.stderr)
+		}
+		if strings.Contains(r.stderr, "pin  ") { // progress: it comes before the first byte of data
+			t.Errorf("%q: read before it was refused: %s", args, r.stderr)
+		}
+		if _, err := os.Stat("pruned"); err == nil {
+			t.Errorf("%q: an output folder was left behind", args)
+		}
 	}
 }

@@ -112,6 +112,7 @@ func TestPlanScreens(t *testing.T) {
 		"not-in-file":          {"--keep", "8", "--criterion", "gate-sum", "--from", "saliency.json"},
 		"layer-missing":        {"--keep", "8", "--from", "layer1.csv"},
 		"legacy":               {"--keep", "8", "--from", "legacy.dat"},
+		"compare-legacy":       {"--keep", "8", "--compare", "legacy.dat"},
 		"plan-as-scores":       {"--keep", "8", "--from", "list.json"},
 		"always-all":           {"--keep", "8", "--always-keep", "list.json", "--from", "saliency.json", "--criterion", "count"},
 		"split-half-of-proxy":  {"--keep", "8", "--split-half"},

@@ -90,6 +90,11 @@ func pruneAction(con *console, c *cli.Context) error {
 	}
 	defer s.Close()
 	con.warnOfSource(s)
+	if c.IsSet("pin-source") {
+		if err := manifest.CheckDocument(s.Model, manifest.Declared{}); err != nil {
+			return err
+		}
+	}
 	if err := s.bindPin(c.Context, c.String("source-pin")); err != nil {
 		return err
 	}

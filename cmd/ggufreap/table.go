@@ -111,7 +111,9 @@ func (f *tableForm) lines(row []string) []string {
 	}
 	var below []string
 	if last := len(row) - 1; f.below > 0 {
-		below = breakText(row[last], f.below)
+		if row[last] != "" {
+			below = breakText(row[last], f.below)
+		}
 		cells = cells[:last]
 		height = 1
 		for _, cell := range cells {

@@ -58,6 +58,16 @@ func TestTableFitsTheTerminal(t *testing.T) {
 	}
 }
 
+// A row without a last cell has no line for it.
+func TestTableWithoutLastCells(t *testing.T) {
+	cols := []column{{"layer", true}, {"experts kept", false}, {"", false}}
+	rows := slices.Values([][]string{{"1", "448 of 896", ""}, {"2", "448 of 896", "by scores of another layer"}})
+	got := onTerminal(30, func(con *console) { con.table("", cols, rows) })
+	if want := "layer  experts kept\n    1  448 of 896\n    2  448 of 896\n    by scores of another\n    layer\n"; got != want {
+		t.Errorf("got:\n%swant:\n%s", got, want)
+	}
+}
+
 // TestFieldKeepsLongWordsWhole has a digest, which would not fit behind its label.
 func TestFieldKeepsLongWordsWhole(t *testing.T) {
 	digest := "blake3:" + strings.Repeat("0f", 32)
