@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+
+	"ggufreap/gguf/words"
 )
 
 // A cutter knows the size of every run of views as a file, in constant time.
@@ -162,7 +164,7 @@ func (c *cutter) exactly(n int) ([]int, error) {
 	case full < 1:
 		return nil, errors.New("an empty first shard needs at least 2 shards")
 	case full > len(c.views) && n > 1:
-		return nil, fmt.Errorf("%d shards asked for, but there are %d tensors and a tensor is never cut", n, len(c.views))
+		return nil, fmt.Errorf("%s asked for, but there %s %s and a tensor is never cut", words.Count(n, "shard"), words.Verb(len(c.views), "is", "are"), words.Count(len(c.views), "tensor"))
 	case c.split.EmptyFirst:
 		return append([]int{0}, c.balanced(full)...), nil
 	}

@@ -291,6 +291,7 @@ func TestLayoutRefuses(t *testing.T) {
 	}{
 		{"more shards than tensors", none, Split{Shards: 4}, "4 shards asked for, but there are 3 tensors and a tensor is never cut"},
 		{"more shards than tensors, first empty", none, Split{Shards: 5, EmptyFirst: true}, "5 shards asked for, but there are 3 tensors"},
+		{"more shards than one tensor", func(c *Contents) { c.Views = c.Views[:1] }, Split{Shards: 2}, "2 shards asked for, but there is 1 tensor and"},
 		{"more shards than no tensors, first empty", func(c *Contents) { c.Views = nil }, Split{Shards: 2, EmptyFirst: true}, "2 shards asked for, but there are 0 tensors"},
 		{"empty first alone", none, Split{Shards: 1, EmptyFirst: true}, "an empty first shard needs at least 2 shards"},
 		{"too many shards", func(c *Contents) { c.Views = sized(make([]int64, 70000)...) }, Split{Shards: 65536}, "65536 shards asked for, a split can have 65535"},

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"ggufreap/gguf/words"
 )
 
 // faults returns what is wrong with the plan whatever the model.
@@ -33,7 +35,7 @@ func (p *Plan) checkList(block int, fs *Faults) {
 	where := fmt.Sprintf("layer %d", block)
 	keep := p.Layers[block]
 	if len(keep) != p.KeepCount {
-		fs.Add(where, "keeps %d experts, want %d as in every layer: a file states one expert count for the whole model", len(keep), p.KeepCount)
+		fs.Add(where, "keeps %s, want %d as in every layer: a file states one expert count for the whole model", words.Count(len(keep), "expert"), p.KeepCount)
 	}
 	seen := make(map[int]int, max(0, min(len(keep), p.NumExperts)))
 	for i, id := range keep {
@@ -61,7 +63,7 @@ func (p *Plan) Check(e *Experts) Faults {
 		fs.Add("plan", "made for %d experts, the model has %d", p.NumExperts, e.Count)
 	}
 	if p.KeepCount < e.Used {
-		fs.Add("plan", "keeps %d experts, but %d are used for each token", p.KeepCount, e.Used)
+		fs.Add("plan", "keeps %s, but %d are used for each token", words.Count(p.KeepCount, "expert"), e.Used)
 	}
 	p.checkLayers(e, &fs)
 	p.checkGroups(e, &fs)
