@@ -110,7 +110,8 @@ var ambiguousTypes = map[Type]string{
 	38: "IQ4_NL_8_8, removed from ggml; other types in some forks",
 }
 
-// forkTypes are the types of a fork whose ids nothing else uses.
+// forkTypes are those of unslothai/llama.cpp whose ids nothing else uses: 43 to 45 of its
+// branch iq1-narrow-kimi-base, 64 to 66 of iq1-narrow (ggml.h and ggml-common.h).
 var forkTypes = map[Type]TypeInfo{
 	43: {"IQ1_XS", 256, 46},
 	44: {"IQ1_XXS", 256, 42},

@@ -15,6 +15,7 @@ import (
 	"github.com/zeebo/blake3"
 
 	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
 )
 
 func mustPin(t testing.TB, m *gguf.Model, o BuildOptions) *Pin {
@@ -30,7 +31,7 @@ func TestBuildPin(t *testing.T) {
 	for _, shards := range []int{1, 3, 7} {
 		m := newModel(t, testContents(1), gguf.Split{Shards: shards})
 		repo := "someone/something"
-		pin := mustPin(t, m, BuildOptions{Slabs: testSlabs, Declared: Declared{Repo: &repo}})
+		pin := mustPin(t, m, BuildOptions{Slabs: gguftest.MixedSlabs, Declared: Declared{Repo: &repo}})
 		if pin.Declared.Repo != &repo || pin.Artifact.Shards != shards || pin.Artifact.Architecture != "test" || pin.Artifact.Name != "m" {
 			t.Errorf("pin is %+v, %+v", pin.Artifact, pin.Declared)
 		}
@@ -65,11 +66,11 @@ func checkTensors(t *testing.T, pin *Pin, m *gguf.Model) {
 		if got.BLAKE3 != blake3.Sum256(data) {
 			t.Errorf("%s: wrong digest", got.Name)
 		}
-		if (got.Slabs != nil) != (testSlabs(got.Name) > 0) {
+		if (got.Slabs != nil) != (gguftest.MixedSlabs(got.Name) > 0) {
 			t.Errorf("%s: slabs are %v", got.Name, got.Slabs)
 		}
-		for s := range testSlabs(got.Name) {
-			slab := data[s*len(data)/testExperts : (s+1)*len(data)/testExperts]
+		for s := range gguftest.MixedSlabs(got.Name) {
+			slab := data[s*len(data)/gguftest.MixedExperts : (s+1)*len(data)/gguftest.MixedExperts]
 			want := slab
 			if len(slab) > 32 {
 				sum := blake3.Sum256(slab)
@@ -98,7 +99,7 @@ func TestWeightsDigestRestsOnWeightsOnly(t *testing.T) {
 	for name, got := range map[string]Digest{
 		"three shards": digest(testContents(1), gguf.Split{Shards: 3}, BuildOptions{}),
 		"seven shards": digest(testContents(1), gguf.Split{Shards: 7}, BuildOptions{}),
-		"with slabs":   digest(testContents(1), gguf.Split{Shards: 2}, BuildOptions{Slabs: testSlabs}),
+		"with slabs":   digest(testContents(1), gguf.Split{Shards: 2}, BuildOptions{Slabs: gguftest.MixedSlabs}),
 		"one worker":   digest(testContents(1), gguf.Split{Shards: 7}, BuildOptions{Workers: 1}),
 		"reordered":    digest(reordered, gguf.Split{Shards: 2}, BuildOptions{}),
 		"alignment":    digest(aligned, gguf.Split{}, BuildOptions{}),

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
 )
 
 func mustCheck(t *testing.T, m *gguf.Model, e Evidence, o CheckOptions) *Report {
@@ -53,7 +54,7 @@ func viewData(v gguf.View) []byte {
 }
 
 func TestCheckAgainstAPin(t *testing.T) {
-	pin := mustPin(t, newModel(t, testContents(1), gguf.Split{Shards: 3}), BuildOptions{Slabs: testSlabs})
+	pin := mustPin(t, newModel(t, testContents(1), gguf.Split{Shards: 3}), BuildOptions{Slabs: gguftest.MixedSlabs})
 	const slab = 64 * 50 / 32 * 34 // bytes of an expert of ffn_up_exps
 	for name, test := range map[string]struct {
 		edit   func(c *gguf.Contents)
@@ -78,7 +79,7 @@ func TestCheckAgainstAPin(t *testing.T) {
 			[]Finding{{KindMissing, "", "token_embd.weight", NoExpert, "not there"}, {KindExtra, "m.gguf", "tok", NoExpert, "is not pinned"}}},
 		"metadata": {func(c *gguf.Contents) {
 			c.Metadata.Set("tokenizer.ggml.model", gguf.TextValue("llama"))
-			c.Metadata.Set("test.expert_count", gguf.Uint64Value(testExperts))
+			c.Metadata.Set("test.expert_count", gguf.Uint64Value(gguftest.MixedExperts))
 			c.Metadata.Set("z", gguf.Uint8Value(1))
 			c.Metadata = c.Metadata.Without(func(key string) bool { return key == "tokenizer.ggml.tokens" })
 		}, 1, []Finding{
@@ -146,14 +147,14 @@ func TestCheckNotesOtherNames(t *testing.T) {
 // tensor whose digest it states.
 func TestCheckSeesAForgedSlabDigest(t *testing.T) {
 	m := newModel(t, testContents(1), gguf.Split{})
-	pin := mustPin(t, m, BuildOptions{Slabs: testSlabs})
+	pin := mustPin(t, m, BuildOptions{Slabs: gguftest.MixedSlabs})
 	byName(pin)["blk.1.ffn_up_exps.weight"].Slabs.BLAKE3[2*32] ^= 1
 	r := mustCheck(t, m, pin, CheckOptions{})
 	checkFindings(t, r.Findings, []Finding{{KindDigest, "m.gguf", "blk.1.ffn_up_exps.weight", 2, "the pin says"}})
 }
 
 func TestCheckQuick(t *testing.T) {
-	pin := mustPin(t, newModel(t, testContents(1), gguf.Split{}), BuildOptions{Slabs: testSlabs})
+	pin := mustPin(t, newModel(t, testContents(1), gguf.Split{}), BuildOptions{Slabs: gguftest.MixedSlabs})
 	data := testContents(1)
 	changedData(viewNamed(data, "output.weight"), 0)
 	reads := false
@@ -193,11 +194,11 @@ func TestCheckOfAnUnsoundModel(t *testing.T) {
 func TestOpaqueTensorsAreMeasuredAsWritten(t *testing.T) {
 	const unknown = gguf.Type(4000)
 	c := testContents(1)
-	data := bytes.Repeat([]byte("seven b"), testExperts*5)
+	data := bytes.Repeat([]byte("seven b"), gguftest.MixedExperts*5)
 	v := viewNamed(c, "blk.1.ffn_up_exps.weight")
-	*v = gguf.View{Name: v.Name, Type: unknown, Shape: []uint64{3, 5, testExperts}}
+	*v = gguf.View{Name: v.Name, Type: unknown, Shape: []uint64{3, 5, gguftest.MixedExperts}}
 	v.Append(gguf.Extent{Source: bytes.NewReader(data), Length: int64(len(data))})
-	dir, pin := mustDraft(t, "out", c, testSlabs, 1)
+	dir, pin := mustDraft(t, "out", c, gguftest.MixedSlabs, 1)
 	m := openModel(t, dir)
 	if r := mustCheck(t, m, pin, CheckOptions{}); !r.OK() {
 		t.Errorf("got %+v", r.Findings)

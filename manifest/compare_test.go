@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
 )
 
 // flip returns an extent like v's in which one byte differs.
@@ -50,8 +51,8 @@ func TestCompareTensors(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			edited := testContents(1)
 			tc.edit(&edited)
-			a := mustPin(t, newModel(t, testContents(1), gguf.Split{}), BuildOptions{Slabs: testSlabs})
-			b := mustPin(t, newModel(t, edited, gguf.Split{Shards: 3}), BuildOptions{Slabs: testSlabs})
+			a := mustPin(t, newModel(t, testContents(1), gguf.Split{}), BuildOptions{Slabs: gguftest.MixedSlabs})
+			b := mustPin(t, newModel(t, edited, gguf.Split{Shards: 3}), BuildOptions{Slabs: gguftest.MixedSlabs})
 			var got strings.Builder
 			for _, c := range CompareTensors(a, b) {
 				fmt.Fprintln(&got, c.Name, c.Change, c.Slabs)
@@ -103,7 +104,7 @@ func TestCompareMetadata(t *testing.T) {
 			return md
 		}, "test.expert_count changed"},
 		{"retyped", func(md *gguf.Metadata) *gguf.Metadata {
-			md.Set("test.expert_count", gguf.Int32Value(testExperts))
+			md.Set("test.expert_count", gguf.Int32Value(gguftest.MixedExperts))
 			return md
 		}, "test.expert_count retyped"},
 		{"retyped list", func(md *gguf.Metadata) *gguf.Metadata {

@@ -7,14 +7,15 @@ import (
 	"testing"
 
 	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
 )
 
 func TestDraft(t *testing.T) {
 	for _, shards := range []int{1, 3, 7} {
-		dir, pin := mustDraft(t, "out", testContents(1), testSlabs, shards)
+		dir, pin := mustDraft(t, "out", testContents(1), gguftest.MixedSlabs, shards)
 		m := openModel(t, dir)
 		checkTensors(t, pin, m)
-		if read := mustPin(t, m, BuildOptions{Slabs: testSlabs}); !reflect.DeepEqual(read, pin) {
+		if read := mustPin(t, m, BuildOptions{Slabs: gguftest.MixedSlabs}); !reflect.DeepEqual(read, pin) {
 			t.Errorf("read again %+v, want %+v", read, pin)
 		}
 	}
@@ -23,12 +24,12 @@ func TestDraft(t *testing.T) {
 // TestDraftOfAShardTakenAgain gives up each shard in the middle of its first tensor, and
 // takes it from the start.
 func TestDraftOfAShardTakenAgain(t *testing.T) {
-	_, want := mustDraft(t, "out", testContents(1), testSlabs, 3)
+	_, want := mustDraft(t, "out", testContents(1), gguftest.MixedSlabs, 3)
 	layout, err := gguf.NewLayout(testContents(1), gguf.Split{Shards: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
-	draft, err := NewDraft("out", layout, testSlabs)
+	draft, err := NewDraft("out", layout, gguftest.MixedSlabs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func TestDraftWantsWholeTensors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	draft, err := NewDraft("out", layout, testSlabs)
+	draft, err := NewDraft("out", layout, gguftest.MixedSlabs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func TestDraftChecksSlabs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, slabs := range map[string]SlabCount{
-		"count":  func(name string) int { return testSlabs(name) / 2 },
+		"count":  func(name string) int { return gguftest.MixedSlabs(name) / 2 },
 		"scalar": func(name string) int { return map[string]int{"blk.0.scale": 1}[name] },
 		"less":   func(string) int { return -1 },
 		"empty":  func(name string) int { return map[string]int{"blk.0.empty": 3}[name] },

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
 )
 
 // lines and their digests, which another BLAKE3 implementation gave for the text
@@ -113,7 +114,7 @@ func TestMetadataDigest(t *testing.T) {
 		t.Errorf("keys in another order have %s, want %s", got, want)
 	}
 
-	for what, v := range map[string]gguf.Value{"type": gguf.Uint64Value(testExperts), "value": gguf.Uint32Value(5)} {
+	for what, v := range map[string]gguf.Value{"type": gguf.Uint64Value(gguftest.MixedExperts), "value": gguf.Uint32Value(5)} {
 		md := testContents(1).Metadata
 		md.Set("test.expert_count", v)
 		if digest(md) == want {

@@ -1,64 +1,21 @@
 package manifest
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
 )
 
-// testExperts is the number of slabs of the expert tensors in testContents.
-const testExperts = 6
-
-// testSlabs says which tensors of testContents carry slabs.
-func testSlabs(name string) int {
-	switch name {
-	case "blk.1.ffn_up_exps.weight", "blk.1.ffn_gate_inp.weight", "blk.1.exp_probs_b.bias":
-		return testExperts
-	}
-	return 0
-}
-
-// testContents returns a small model: tensors of several types, sizes that need
-// padding, an empty one, and three with a slab for each expert.
+// testContents returns what [gguftest.Mixed] consists of.
 func testContents(seed uint64) gguf.Contents {
-	md := gguf.NewMetadata()
-	md.Set("general.architecture", gguf.TextValue("test"))
-	md.Set("test.expert_count", gguf.Uint32Value(testExperts))
-	md.Set("tokenizer.ggml.model", gguf.TextValue("gpt2"))
-	md.Set("tokenizer.ggml.tokens", gguf.TextsValue("a", "b", "\xff"))
-	rng := rand.New(rand.NewPCG(seed, 0))
-	c := gguf.Contents{Version: 3, Metadata: md}
-	for _, t := range []struct {
-		name  string
-		typ   gguf.Type
-		shape []uint64
-	}{
-		{"token_embd.weight", gguf.F16, []uint64{33, 7}},
-		{"blk.0.attn_norm.weight", gguf.F32, []uint64{33}},
-		{"blk.0.scale", gguf.F32, nil},
-		{"blk.0.empty", gguf.F32, []uint64{0}},
-		{"blk.1.ffn_gate_inp.weight", gguf.F32, []uint64{33, testExperts}},
-		{"blk.1.exp_probs_b.bias", gguf.F32, []uint64{testExperts}},
-		{"blk.1.ffn_up_exps.weight", gguf.Q8_0, []uint64{64, 50, testExperts}},
-		{"output.weight", gguf.Q4_0, []uint64{32, 101}},
-	} {
-		size, err := gguf.TypeSize(t.typ, t.shape)
-		if err != nil {
-			panic(err)
-		}
-		data := make([]byte, size)
-		for i := range data {
-			data[i] = byte(rng.Uint32())
-		}
-		v := gguf.View{Name: t.name, Type: t.typ, Shape: t.shape}
-		v.Append(gguf.Extent{Source: bytes.NewReader(data), Length: size})
-		c.Views = append(c.Views, v)
+	c, err := gguftest.Mixed(seed).Contents()
+	if err != nil {
+		panic(err)
 	}
 	return c
 }

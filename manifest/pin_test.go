@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
 )
 
 func encodePin(t testing.TB, name string, p *Pin) []byte {
@@ -256,7 +257,7 @@ func TestPinIsWrittenAsAWhole(t *testing.T) {
 func FuzzDecodePin(f *testing.F) {
 	c := testContents(1)
 	c.Views = []gguf.View{*viewNamed(c, "blk.0.scale"), *viewNamed(c, "blk.1.exp_probs_b.bias")}
-	pin := mustPin(f, newModel(f, c, gguf.Split{}), BuildOptions{Slabs: testSlabs})
+	pin := mustPin(f, newModel(f, c, gguf.Split{}), BuildOptions{Slabs: gguftest.MixedSlabs})
 	f.Add(encodePin(f, "p.json", pin))
 	f.Add(encodePin(f, "p.zst", pin))
 	f.Fuzz(func(t *testing.T, in []byte) {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
 )
 
 // countingReader counts how often each byte is read.
@@ -158,12 +159,12 @@ func writeViews(t *testing.T, m *gguf.Model, views []gguf.View, shards, workers 
 // TestRecorderWithoutReaders reads everything itself.
 func TestRecorderWithoutReaders(t *testing.T) {
 	m := newModel(t, testContents(1), gguf.Split{Shards: 2})
-	recorder, err := NewRecorder(t.Context(), m, BuildOptions{Slabs: testSlabs})
+	recorder, err := NewRecorder(t.Context(), m, BuildOptions{Slabs: gguftest.MixedSlabs})
 	if err != nil {
 		t.Fatal(err)
 	}
 	pin, err := recorder.Finish(t.Context())
-	if err != nil || !reflect.DeepEqual(pin, mustPin(t, m, BuildOptions{Slabs: testSlabs})) {
+	if err != nil || !reflect.DeepEqual(pin, mustPin(t, m, BuildOptions{Slabs: gguftest.MixedSlabs})) {
 		t.Errorf("got %+v, %v", pin, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
 	"ggufreap/manifest/internal/pass"
 )
 
@@ -97,7 +98,7 @@ func writeFile(t *testing.T, dir, name string, data []byte) {
 // mustRelease makes a release of three shards and a plan in a fresh folder.
 func mustRelease(t *testing.T) (dir string, pin *Pin) {
 	t.Helper()
-	dir, pin = mustDraft(t, "out", testContents(1), testSlabs, 3)
+	dir, pin = mustDraft(t, "out", testContents(1), gguftest.MixedSlabs, 3)
 	writeFile(t, dir, "plan.json", []byte("{}\n"))
 	listSums(t, dir)
 	return dir, pin

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
 	"ggufreap/manifest"
 )
 
@@ -308,7 +309,7 @@ func TestFaultAtEveryRead(t *testing.T) {
 func faultyRelease(t *testing.T, faults *sourceFaults) Release {
 	t.Helper()
 	r := testRelease(t, 3)
-	r.Layout = testLayout(t, testModel(1), 3, func(c *gguf.Contents) {
+	r.Layout = testLayout(t, gguftest.Mixed(1), 3, func(c *gguf.Contents) {
 		for _, v := range c.Views {
 			for i, e := range v.Extents {
 				v.Extents[i].Source = &faultySource{e.Source, faults}

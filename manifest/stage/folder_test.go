@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
 	"ggufreap/manifest"
 )
 
@@ -22,7 +23,7 @@ import (
 func testRelease(t testing.TB, shards int) Release {
 	t.Helper()
 	return Release{
-		Stem: "out", Layout: testLayout(t, testModel(1), shards, nil), Slabs: testSlabs, Documents: []string{"plan.json"},
+		Stem: "out", Layout: testLayout(t, gguftest.Mixed(1), shards, nil), Slabs: gguftest.MixedSlabs, Documents: []string{"plan.json"},
 		Origin: []Fact{{"plan", manifest.DigestBytes([]byte("{}\n"))}},
 	}
 }
@@ -92,7 +93,7 @@ func TestReleaseHoldsWhatItsPinSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	read, err := manifest.BuildPin(t.Context(), m, manifest.BuildOptions{Slabs: testSlabs})
+	read, err := manifest.BuildPin(t.Context(), m, manifest.BuildOptions{Slabs: gguftest.MixedSlabs})
 	if err != nil || !reflect.DeepEqual(read, pin) {
 		t.Errorf("read again %+v, %v, want %+v", read, err, pin)
 	}
@@ -138,7 +139,7 @@ func TestReleaseReportsProgress(t *testing.T) {
 }
 
 func TestStageRefusesFolders(t *testing.T) {
-	sources, err := testModel(1).Write(t.TempDir(), gguf.Split{})
+	sources, err := gguftest.Mixed(1).Write(t.TempDir(), gguf.Split{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +293,7 @@ func TestForceReplacesAndLists(t *testing.T) {
 
 // TestNamesWithoutADigest are written like any others: only the pin lacks something.
 func TestNamesWithoutADigest(t *testing.T) {
-	layout := testLayout(t, testModel(1), 3, func(c *gguf.Contents) {
+	layout := testLayout(t, gguftest.Mixed(1), 3, func(c *gguf.Contents) {
 		viewNamed(c, "blk.0.scale").Name = "blk.0\nscale"
 		c.Metadata.Set("test.\x1f", gguf.Uint8Value(1))
 	})
@@ -348,7 +349,7 @@ func TestWriteShardsStops(t *testing.T) {
 // TestSlabsThatDoNotFit are refused before the first byte.
 func TestSlabsThatDoNotFit(t *testing.T) {
 	r := testRelease(t, 3)
-	r.Slabs = func(name string) int { return 2 * testSlabs(name) }
+	r.Slabs = func(name string) int { return 2 * gguftest.MixedSlabs(name) }
 	d := &memDisk{}
 	if err := runOn(d, r, Options{}); err == nil || !strings.Contains(err.Error(), "does not end in 12 slabs") || d.names != nil {
 		t.Errorf("got %v, and left %d files", err, len(d.names))

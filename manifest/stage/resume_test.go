@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
 	"ggufreap/manifest"
 )
 
@@ -140,7 +141,7 @@ func TestResumeRedoesDamage(t *testing.T) {
 
 func TestResumeRefusesAnotherRelease(t *testing.T) {
 	contents := func(change func(c *gguf.Contents)) func(t *testing.T, r *Release) {
-		return func(t *testing.T, r *Release) { r.Layout = testLayout(t, testModel(1), 3, change) }
+		return func(t *testing.T, r *Release) { r.Layout = testLayout(t, gguftest.Mixed(1), 3, change) }
 	}
 	for what, test := range map[string]struct {
 		change func(t *testing.T, r *Release)
@@ -287,7 +288,7 @@ func TestUnfinishedReleaseIsNotOverwritten(t *testing.T) {
 // TestForcedReleaseResumes replaces a release, and loses power at each operation.
 func TestForcedReleaseResumes(t *testing.T) {
 	old, r := testRelease(t, 3), testRelease(t, 3)
-	r.Layout = testLayout(t, testModel(2), 3, nil)
+	r.Layout = testLayout(t, gguftest.Mixed(2), 3, nil)
 	forced := func() *memDisk {
 		d := &memDisk{}
 		if err := runOn(d, old, Options{}); err != nil {

@@ -12,9 +12,7 @@ import (
 // BenchmarkWriteShards writes a model of 90 MB again, in seven shards, synced: experts with
 // the row width of the real Kimi-K3.
 func BenchmarkWriteShards(b *testing.B) {
-	const experts = 32
-	model := gguftest.K3(gguftest.K3Options{Layers: 5, Experts: experts, Used: 4, Hidden: 512, Latent: 3584, Width: 256, GateUp: gguf.IQ1_S})
-	files, err := model.Write(b.TempDir(), gguf.Split{Shards: 4})
+	files, err := gguftest.Timed().Write(b.TempDir(), gguf.Split{Shards: 4})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -31,16 +29,10 @@ func BenchmarkWriteShards(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	slabs := func(tensor string) int {
-		if routed, _ := filepath.Match("blk.*.ffn_*_exps.weight", tensor); routed {
-			return experts
-		}
-		return 0
-	}
 	dir := filepath.Join(b.TempDir(), "release")
 	b.SetBytes(layout.Bytes())
 	for b.Loop() {
-		f, err := Open(dir, Release{Stem: "out", Layout: layout, Slabs: slabs}, Options{})
+		f, err := Open(dir, Release{Stem: "out", Layout: layout, Slabs: gguftest.TimedSlabs}, Options{})
 		if err != nil {
 			b.Fatal(err)
 		}
