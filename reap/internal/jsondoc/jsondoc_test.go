@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -59,6 +60,25 @@ func TestParseRefuses(t *testing.T) {
 		if _, err := Parse([]byte(text), 4); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.20q: error %v, want %q", text, err, want)
 		}
+	}
+}
+
+// An object holds the keys of every expert of Kimi-K3, and not without end.
+func TestParseBoundsKeys(t *testing.T) {
+	object := func(keys int) []byte {
+		var b bytes.Buffer
+		for i := range keys {
+			b.WriteString(",\"" + strconv.Itoa(i) + "\":0")
+		}
+		return append([]byte("{"), append(b.Bytes()[1:], '}')...)
+	}
+	for _, keys := range []int{93 * 896, maxKeys} {
+		if _, err := Parse(object(keys), 1<<20); err != nil {
+			t.Errorf("%d keys: %v", keys, err)
+		}
+	}
+	if _, err := Parse(object(maxKeys+1), 1<<20); err == nil || !strings.Contains(err.Error(), "more than 131072 keys") {
+		t.Errorf("got %v", err)
 	}
 }
 

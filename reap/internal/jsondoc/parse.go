@@ -15,11 +15,16 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth is more than any plan or score file needs.
-const maxDepth = 16
+const (
+	// maxDepth is more than any plan or score file needs.
+	maxDepth = 16
+	// maxKeys, of one object, is more than the 93 x 896 experts of Kimi-K3 as keys. They are
+	// remembered while the object is checked.
+	maxKeys = 1 << 17
+)
 
 // Parse reads one JSON value and nothing after it, with at most so many values in it, which
-// bounds the time. Keys must not repeat. The data must stay as it is while nodes are used.
+// bounds the time. Keys must not repeat, and an object has at most 131072 of them. The data must stay as it is while nodes are used.
 func Parse(data []byte, most int) (*Node, error) {
 	if !utf8.Valid(data) {
 		return nil, fmt.Errorf("not UTF-8")
@@ -79,6 +84,9 @@ func (p *parser) object(depth int) error {
 		key := token.(string) // the decoder lets nothing else stand here
 		if seen[key] {
 			return fmt.Errorf("key %s stands twice", describeText(key))
+		}
+		if len(seen) == maxKeys {
+			return fmt.Errorf("an object of more than %d keys, which no such document needs", maxKeys)
 		}
 		if seen == nil {
 			seen = map[string]bool{} // there can be many empty objects
