@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"path/filepath"
 	"slices"
@@ -164,18 +165,15 @@ func CheckDocument(m *gguf.Model, said Declared) error {
 		return fmt.Errorf("%s: %w", m.Files[0].Name, err)
 	}
 	for _, f := range m.Files {
-		if err := checkText("file name", filepath.Base(f.Name)); err != nil {
+		names := func(yield func(string) bool) {
+			for _, t := range f.Tensors {
+				if !yield(t.Name) {
+					return
+				}
+			}
+		}
+		if err := cmp.Or(checkText("file name", filepath.Base(f.Name)), checkTexts(f.Metadata, names)); err != nil {
 			return fmt.Errorf("%s: %w", f.Name, err)
-		}
-	}
-	for _, key := range m.Metadata().Keys() {
-		if err := checkText("key", key); err != nil {
-			return fmt.Errorf("%s: %w", m.Files[0].Name, err)
-		}
-	}
-	for _, t := range m.Tensors() {
-		if err := checkText("tensor name", t.Name); err != nil {
-			return fmt.Errorf("%s: %w", t.File().Name, err)
 		}
 	}
 	return nil
@@ -188,18 +186,33 @@ func CheckPinnable(stem string, layout *gguf.Layout) error {
 		return err
 	}
 	for _, shard := range layout.Shards {
-		for _, key := range shard.Metadata.Keys() {
-			if err := checkText("key", key); err != nil {
-				return err
+		names := func(yield func(string) bool) {
+			for _, v := range shard.Views {
+				if !yield(v.Name) {
+					return
+				}
 			}
 		}
-		for _, v := range shard.Views {
-			if err := checkText("tensor name", v.Name); err != nil {
-				return err
-			}
+		if err := checkTexts(shard.Metadata, names); err != nil {
+			return err
 		}
 	}
 	return checkText("architecture", layout.Shards[0].Metadata.Architecture())
+}
+
+// checkTexts refuses keys and names of tensors that JSON cannot hold as they are.
+func checkTexts(md *gguf.Metadata, tensors iter.Seq[string]) error {
+	for key := range md.All() {
+		if err := checkText("key", key); err != nil {
+			return err
+		}
+	}
+	for name := range tensors {
+		if err := checkText("tensor name", name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (d Declared) check() error {
