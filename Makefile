@@ -1,59 +1,82 @@
-.PHONY: build test test-cross compare-criteria chaos cross lint fmt bench fuzz engine b3sum clean
+.DEFAULT_GOAL := build
 
-build:
-	CGO_ENABLED=0 go build -o bin/ggufreap ./cmd/ggufreap
+.PHONY: help
+help: ## show this list
+	@grep -hE '^[a-z0-9-]+:.* ## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z0-9-]+):.* ## /\1\t/' | expand -t 18
 
-# All tests. The engine tests run models in llama.cpp, which "engine" installs once, and
-# the recipe of manifest/IDENTITY.md runs b3sum.
-test: engine b3sum
+.PHONY: build
+build: ## the program, static, in bin
+	CGO_ENABLED=0 go build -o bin/ ./cmd/ggufreap
+
+.PHONY: install
+install: ## the program, static, where go install puts it
+	CGO_ENABLED=0 go install ./cmd/ggufreap
+	@echo "installed in $$(go env GOBIN | grep . || echo "$$(go env GOPATH)/bin")"
+
+.PHONY: dist
+dist: ## archives for Linux, macOS and Windows with SHA256SUMS, in dist
+	@.ci/dist
+
+.PHONY: test-dist
+test-dist: ## that two clones give the same archives, and that one works
+	@.ci/test-dist
+
+# The engine tests run models in llama.cpp, which "engine" installs once, and the recipe of
+# manifest/IDENTITY.md runs b3sum.
+.PHONY: test
+test: engine b3sum ## all tests, about two minutes on two quiet cores
+	@echo "running all tests: about two minutes on two quiet cores, more on the first run"
 	go test ./...
 	cd testdata/peer && go test ./...
 
-# Plans and releases on emulated processors of other kinds, with qemu-user, which is
-# installed when it is missing.
-test-cross:
+# Emulation is qemu's user mode, which is installed when it is missing.
+.PHONY: test-cross
+test-cross: ## plans and releases on emulated processors of other kinds
 	@sh .ci/test-cross
 
-# Kills the program hundreds of times, fills disks, breaks reads and writes, and prints
-# what it survived. Some sessions mount file systems and need root.
-chaos:
+# Some sessions mount file systems and need root.
+.PHONY: chaos
+chaos: ## kill the program hundreds of times, fill disks, break reads and writes
 	@.ci/chaos
 
-# The systems that the program is built for, and the tests that run as 32-bit programs.
-cross:
+.PHONY: cross
+cross: ## compile for all systems; tests as a 32-bit program
 	@.ci/cross
 
-# How far pruned models are from full ones, by criterion and keep count, in llama.cpp.
-compare-criteria: engine
+.PHONY: compare-criteria
+compare-criteria: engine ## how far pruned models are from full ones, by criterion
 	go test -count=1 -v -run TestCriteriaByDivergence ./reap -args -all-counts
 
-lint:
+.PHONY: lint
+lint: ## gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...
 
-fmt:
+.PHONY: fmt
+fmt: ## format the code
 	gofmt -w .
 
-# The llama.cpp CPU libraries for the engine tests, in .engine.
-engine:
+.PHONY: engine
+engine: ## install the llama.cpp libraries for tests, in .engine
 	@sh .ci/engine
 
-# The BLAKE3 counterpart of sha256sum.
-b3sum:
+.PHONY: b3sum
+b3sum: ## install the BLAKE3 counterpart of sha256sum
 	@sh .ci/b3sum
 
 # The commands on 5 GB beside cp, sync and openssl, and on sparse models of the real size;
 # Go benchmarks of the hot paths; and the time to read large headers beside that of another
 # reader.
-bench:
+.PHONY: bench
+bench: ## benchmarks, and ratios to other programs in the same run
 	go run ./cmd/bench
 	go test -run '^$$' -bench . -benchmem ./...
 	cd testdata/peer && go run ./compare
 
-# Each fuzz target for FUZZTIME.
 FUZZTIME ?= 1m
-fuzz:
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME (1m)
 	@for pkg in $$(go list ./...); do \
 		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
 			echo "$$pkg $$target"; \
@@ -61,5 +84,6 @@ fuzz:
 		done; \
 	done
 
-clean:
-	rm -rf bin .engine ggufreap-demo
+.PHONY: clean
+clean: ## remove what was built and installed here
+	rm -rf bin dist .engine ggufreap-demo

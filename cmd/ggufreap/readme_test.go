@@ -5,29 +5,34 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
 
-// consoleBlock is a block of the README that shows commands and what they print.
+// consoleBlock is a block of a page that shows commands and what they print.
 var consoleBlock = regexp.MustCompile("(?s)```console\n(.*?)```")
 
-// TestReadme runs the commands of the README's console blocks in order and holds what is
-// shown to what they print. With -update the README is written anew.
-func TestReadme(t *testing.T) {
-	path, err := filepath.Abs("../../README.md")
+// pages show what commands print.
+var pages = []string{"../../README.md", "GUIDE.md"}
+
+// TestPages runs the commands of each page's console blocks in order and holds what is
+// shown to what they print. With -update the page is written anew.
+func TestPages(t *testing.T) {
+	for _, page := range pages {
+		t.Run(filepath.Base(page), func(t *testing.T) { testPage(t, page) })
+	}
+}
+
+func testPage(t *testing.T, page string) {
+	path, err := filepath.Abs(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	readme, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	shown := readPage(t, path)
 	t.Chdir(t.TempDir())
 	succeed(t, "demo")
 	t.Chdir("ggufreap-demo")
-	got := consoleBlock.ReplaceAllStringFunc(string(readme), func(block string) string {
+	got := consoleBlock.ReplaceAllStringFunc(shown, func(block string) string {
 		var b strings.Builder
 		for line := range strings.Lines(block) {
 			if command, ok := strings.CutPrefix(line, "$ "); ok {
@@ -42,9 +47,18 @@ func TestReadme(t *testing.T) {
 		}
 		return
 	}
-	if want := string(readme); got != want {
-		t.Errorf("the README shows what the commands do not print; with -update it is written anew\n%s", firstDifference(got, want))
+	if got != shown {
+		t.Errorf("the page shows what the commands do not print; with -update it is written anew\n%s", firstDifference(got, shown))
 	}
+}
+
+func readPage(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }
 
 // transcribe returns what a command prints: ours is run here, any other by a shell.
@@ -82,15 +96,15 @@ func firstDifference(got, want string) string {
 	return "one is longer"
 }
 
-// TestReadmeNamesEveryCommand holds the README to the commands that exist.
-func TestReadmeNamesEveryCommand(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
+// TestPagesNameEveryCommand holds the pages to the commands that exist.
+func TestPagesNameEveryCommand(t *testing.T) {
+	text := ""
+	for _, page := range pages {
+		text += readPage(t, page)
 	}
 	for _, cmd := range newApp(newConsole(nil, nil, nil)).Commands {
-		if !slices.Contains([]string{"version"}, cmd.Name) && !strings.Contains(string(readme), "ggufreap "+cmd.Name) {
-			t.Errorf("the README does not mention ggufreap %s", cmd.Name)
+		if cmd.Name != "version" && !strings.Contains(text, "ggufreap "+cmd.Name) {
+			t.Errorf("no page mentions ggufreap %s", cmd.Name)
 		}
 	}
 }
