@@ -28,7 +28,7 @@ import (
 
 // ErrNoLibrary says that a folder does not hold the llama.cpp libraries. Its text tells how
 // to get them.
-var ErrNoLibrary = errors.New("llama.cpp libraries not found: run \"make engine\" in the project's folder to install them")
+var ErrNoLibrary = errors.New("llama.cpp libraries not found: run \"make engine\" in the project's folder to install them, or name the folder of others in GGUFREAP_LLAMA_LIB")
 
 // Engine is the llama.cpp library of this process.
 type Engine struct {

@@ -1,6 +1,7 @@
 package llama
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -54,17 +55,26 @@ func (l *logTail) reset() {
 	l.lines, l.keep = nil, false
 }
 
-// annotate adds the library's own words to an error about what it was asked to do.
-func (l *logTail) annotate(format string, args ...any) error {
+// latest returns the lines that are not empty.
+func (l *logTail) latest() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	msg := fmt.Sprintf(format, args...)
+	var lines []string
 	for _, line := range l.lines {
 		if line = strings.TrimSpace(line); line != "" {
-			msg += "\n\t" + line
+			lines = append(lines, line)
 		}
 	}
-	return fmt.Errorf("%s", msg)
+	return lines
+}
+
+// annotate adds the library's own words to an error about what it was asked to do.
+func (l *logTail) annotate(format string, args ...any) error {
+	msg := fmt.Sprintf(format, args...)
+	for _, line := range l.latest() {
+		msg += "\n\t" + line
+	}
+	return errors.New(msg)
 }
 
 func cString(p *byte) string {
