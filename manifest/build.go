@@ -29,8 +29,8 @@ type BuildOptions struct {
 // never go back, but from several goroutines.
 type Progress func(done, total int64)
 
-// after returns the progress of what follows work on n bytes.
-func (p Progress) after(n int64) Progress {
+// After returns the progress of what follows work on n bytes.
+func (p Progress) After(n int64) Progress {
 	if p == nil {
 		return nil
 	}
@@ -45,7 +45,7 @@ func BuildPin(ctx context.Context, m *gguf.Model, o BuildOptions) (*Pin, error) 
 	if err := m.Err(); err != nil {
 		return nil, err
 	}
-	pin, err := pinOfModel(m, o)
+	pin, err := PinHeaders(m, o)
 	if err != nil {
 		return nil, err
 	}
@@ -71,10 +71,10 @@ func BuildPin(ctx context.Context, m *gguf.Model, o BuildOptions) (*Pin, error) 
 	return pin, nil
 }
 
-// pinOfModel returns a pin of what headers tell, which lacks the digests of data and
+// PinHeaders returns a pin of what headers tell, which lacks the digests of data and
 // files.
-func pinOfModel(m *gguf.Model, o BuildOptions) (*Pin, error) {
-	if err := checkNames(unnamable(m)); err != nil {
+func PinHeaders(m *gguf.Model, o BuildOptions) (*Pin, error) {
+	if err := checkNames(NameWarnings(m)); err != nil {
 		return nil, err
 	}
 	pin := &Pin{Schema: PinSchema, Tensors: []Tensor{}, Declared: o.Declared, Artifact: Artifact{
@@ -103,6 +103,39 @@ func (o *BuildOptions) dataSize(t *gguf.Tensor) int64 {
 		return min(max(o.DataSize(t), 0), t.Size)
 	}
 	return t.Size
+}
+
+// Follow makes the options measure m as the pins were made: a tensor has slabs where one
+// of them has some, as many as the tensor's own last dim says, and the size of data that
+// only whoever wrote it knew.
+func (o *BuildOptions) Follow(m *gguf.Model, pins ...*Pin) {
+	slabbed := map[string]bool{}
+	sizes := map[string]int64{}
+	for _, p := range pins {
+		for _, t := range p.Tensors {
+			slabbed[t.Name] = slabbed[t.Name] || t.Slabs != nil
+			if _, ok := sizes[t.Name]; !ok {
+				sizes[t.Name] = t.Size
+			}
+		}
+	}
+	o.DataSize = func(t *gguf.Tensor) int64 {
+		if size, ok := sizes[t.Name]; ok && size <= t.Size && t.Size-size < t.File().Alignment {
+			return size
+		}
+		return t.Size
+	}
+	o.Slabs = func(name string) int {
+		t := m.Tensor(name)
+		if !slabbed[name] || len(t.Shape) == 0 {
+			return 0
+		}
+		count, size := t.Shape[len(t.Shape)-1], uint64(o.dataSize(t))
+		if count == 0 || size == 0 || size%count != 0 {
+			return 0
+		}
+		return int(count)
+	}
 }
 
 // hashShard returns the digest of a file and fills in those of its tensors, which are

@@ -16,6 +16,7 @@ import (
 
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
+	"ggufreap/manifest/internal/modeltest"
 )
 
 func mustPin(t testing.TB, m *gguf.Model, o BuildOptions) *Pin {
@@ -27,9 +28,14 @@ func mustPin(t testing.TB, m *gguf.Model, o BuildOptions) *Pin {
 	return pin
 }
 
+func pinContents(t *testing.T, c gguf.Contents, s gguf.Split, slabs SlabCount) *Pin {
+	t.Helper()
+	return mustPin(t, modeltest.New(t, c, s), BuildOptions{Slabs: slabs})
+}
+
 func TestBuildPin(t *testing.T) {
 	for _, shards := range []int{1, 3, 7} {
-		m := newModel(t, testContents(1), gguf.Split{Shards: shards})
+		m := modeltest.New(t, modeltest.Contents(1), gguf.Split{Shards: shards})
 		repo := "someone/something"
 		pin := mustPin(t, m, BuildOptions{Slabs: gguftest.MixedSlabs, Declared: Declared{Repo: &repo}})
 		if pin.Declared.Repo != &repo || pin.Artifact.Shards != shards || pin.Artifact.Architecture != "test" || pin.Artifact.Name != "m" {
@@ -88,19 +94,19 @@ func checkTensors(t *testing.T, pin *Pin, m *gguf.Model) {
 func TestWeightsDigestRestsOnWeightsOnly(t *testing.T) {
 	digest := func(c gguf.Contents, s gguf.Split, o BuildOptions) Digest {
 		t.Helper()
-		return mustPin(t, newModel(t, c, s), o).WeightsDigest
+		return mustPin(t, modeltest.New(t, c, s), o).WeightsDigest
 	}
-	want := digest(testContents(1), gguf.Split{}, BuildOptions{})
+	want := digest(modeltest.Contents(1), gguf.Split{}, BuildOptions{})
 
-	reordered, aligned, edited := testContents(1), testContents(1), testContents(1)
+	reordered, aligned, edited := modeltest.Contents(1), modeltest.Contents(1), modeltest.Contents(1)
 	slices.Reverse(reordered.Views)
 	aligned.Metadata.Set(gguf.KeyAlignment, gguf.Uint32Value(256))
 	edited.Metadata.Set("tokenizer.chat_template", gguf.TextValue("another"))
 	for name, got := range map[string]Digest{
-		"three shards": digest(testContents(1), gguf.Split{Shards: 3}, BuildOptions{}),
-		"seven shards": digest(testContents(1), gguf.Split{Shards: 7}, BuildOptions{}),
-		"with slabs":   digest(testContents(1), gguf.Split{Shards: 2}, BuildOptions{Slabs: gguftest.MixedSlabs}),
-		"one worker":   digest(testContents(1), gguf.Split{Shards: 7}, BuildOptions{Workers: 1}),
+		"three shards": digest(modeltest.Contents(1), gguf.Split{Shards: 3}, BuildOptions{}),
+		"seven shards": digest(modeltest.Contents(1), gguf.Split{Shards: 7}, BuildOptions{}),
+		"with slabs":   digest(modeltest.Contents(1), gguf.Split{Shards: 2}, BuildOptions{Slabs: gguftest.MixedSlabs}),
+		"one worker":   digest(modeltest.Contents(1), gguf.Split{Shards: 7}, BuildOptions{Workers: 1}),
 		"reordered":    digest(reordered, gguf.Split{Shards: 2}, BuildOptions{}),
 		"alignment":    digest(aligned, gguf.Split{}, BuildOptions{}),
 		"metadata":     digest(edited, gguf.Split{}, BuildOptions{}),
@@ -110,8 +116,8 @@ func TestWeightsDigestRestsOnWeightsOnly(t *testing.T) {
 		}
 	}
 
-	for i := range testContents(1).Views {
-		c := testContents(1)
+	for i := range modeltest.Contents(1).Views {
+		c := modeltest.Contents(1)
 		v := &c.Views[i]
 		if v.Size() == 0 {
 			continue
@@ -124,10 +130,10 @@ func TestWeightsDigestRestsOnWeightsOnly(t *testing.T) {
 			t.Errorf("a flipped bit in %s gives the same digest", v.Name)
 		}
 	}
-	shape, typ, name := testContents(1), testContents(1), testContents(1)
-	viewNamed(shape, "token_embd.weight").Shape = []uint64{7, 33}
-	viewNamed(typ, "token_embd.weight").Type = gguf.BF16
-	viewNamed(name, "token_embd.weight").Name = "tok"
+	shape, typ, name := modeltest.Contents(1), modeltest.Contents(1), modeltest.Contents(1)
+	modeltest.View(shape, "token_embd.weight").Shape = []uint64{7, 33}
+	modeltest.View(typ, "token_embd.weight").Type = gguf.BF16
+	modeltest.View(name, "token_embd.weight").Name = "tok"
 	for what, c := range map[string]gguf.Contents{"shape": shape, "type": typ, "name": name} {
 		if digest(c, gguf.Split{}, BuildOptions{}) == want {
 			t.Errorf("another %s gives the same digest", what)
@@ -136,7 +142,7 @@ func TestWeightsDigestRestsOnWeightsOnly(t *testing.T) {
 }
 
 func TestBuildPinRefusesUnsoundModels(t *testing.T) {
-	paths := writeModel(t, t.TempDir(), "m", testContents(1), gguf.Split{Shards: 3})
+	paths := modeltest.Write(t, t.TempDir(), "m", modeltest.Contents(1), gguf.Split{Shards: 3})
 	if err := os.Remove(paths[1]); err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +157,7 @@ func TestBuildPinRefusesUnsoundModels(t *testing.T) {
 }
 
 func TestBuildPinNoticesChange(t *testing.T) {
-	m := newModel(t, testContents(1), gguf.Split{})
+	m := modeltest.New(t, modeltest.Contents(1), gguf.Split{})
 	_, err := BuildPin(context.Background(), m, BuildOptions{Progress: func(done, total int64) {
 		if done == total {
 			if err := os.Truncate(m.Paths()[0], total+1); err != nil {
@@ -167,34 +173,19 @@ func TestBuildPinNoticesChange(t *testing.T) {
 func TestBuildPinCanBeCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	m := newModel(t, testContents(1), gguf.Split{Shards: 3})
+	m := modeltest.New(t, modeltest.Contents(1), gguf.Split{Shards: 3})
 	if _, err := BuildPin(ctx, m, BuildOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 }
 
-// brokenAt is a file whose bytes from some offset on cannot be read.
-type brokenAt struct {
-	io.ReaderAt
-	offset int64
-	err    error
-}
-
-func (b brokenAt) ReadAt(p []byte, off int64) (int, error) {
-	if off+int64(len(p)) > b.offset {
-		n, _ := b.ReaderAt.ReadAt(p[:max(b.offset-off, 0)], off)
-		return n, b.err
-	}
-	return b.ReaderAt.ReadAt(p, off)
-}
-
 func TestBuildPinNamesThePlaceOfAReadError(t *testing.T) {
-	data, err := os.ReadFile(writeModel(t, t.TempDir(), "m", testContents(1), gguf.Split{})[0])
+	data, err := os.ReadFile(modeltest.Write(t, t.TempDir(), "m", modeltest.Contents(1), gguf.Split{})[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	for cause, want := range map[error]error{errInjected: errInjected, io.EOF: io.ErrUnexpectedEOF, nil: io.ErrUnexpectedEOF} {
-		broken := &brokenAt{bytes.NewReader(data), int64(len(data)), cause}
+	for cause, want := range map[error]error{modeltest.ErrInjected: modeltest.ErrInjected, io.EOF: io.ErrUnexpectedEOF, nil: io.ErrUnexpectedEOF} {
+		broken := &modeltest.BrokenAt{ReaderAt: bytes.NewReader(data), Offset: int64(len(data)), Err: cause}
 		f, err := gguf.NewFile("disk/m.gguf", broken, int64(len(data)))
 		if err != nil {
 			t.Fatal(err)
@@ -203,8 +194,8 @@ func TestBuildPinNamesThePlaceOfAReadError(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		broken.offset = f.DataOffset + 1001
-		place := fmt.Sprintf("disk/m.gguf: reading at byte %d of %d: ", broken.offset, len(data))
+		broken.Offset = f.DataOffset + 1001
+		place := fmt.Sprintf("disk/m.gguf: reading at byte %d of %d: ", broken.Offset, len(data))
 		_, err = BuildPin(context.Background(), m, BuildOptions{})
 		if !errors.Is(err, want) || !strings.HasPrefix(err.Error(), place) {
 			t.Errorf("got %v, want %s%v", err, place, want)

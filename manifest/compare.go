@@ -35,7 +35,7 @@ type TensorChange struct {
 // then those that only b has. Names, types, shapes and data count; order, sharding and
 // metadata do not. There are none exactly when the weights digests are equal.
 func CompareTensors(a, b *Pin) []TensorChange {
-	inA, inB := byName(a), byName(b)
+	inA, inB := ByName(a), ByName(b)
 	var changes []TensorChange
 	for i := range a.Tensors {
 		t := &a.Tensors[i]
@@ -51,7 +51,7 @@ func CompareTensors(a, b *Pin) []TensorChange {
 	return changes
 }
 
-func byName(p *Pin) map[string]*Tensor {
+func ByName(p *Pin) map[string]*Tensor {
 	m := make(map[string]*Tensor, len(p.Tensors))
 	for i := range p.Tensors {
 		m[p.Tensors[i].Name] = &p.Tensors[i]
@@ -113,7 +113,7 @@ func commonKeys(md, other *gguf.Metadata) iter.Seq[string] {
 
 // SameOrder reports whether the tensors that both artifacts have stand in the same order.
 func SameOrder(a, b *Pin) bool {
-	inA, inB := byName(a), byName(b)
+	inA, inB := ByName(a), ByName(b)
 	common := func(p *Pin, other map[string]*Tensor) []string {
 		var names []string
 		for _, t := range p.Tensors {

@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,18 +8,8 @@ import (
 
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
+	"ggufreap/manifest/internal/modeltest"
 )
-
-// flip returns an extent like v's in which one byte differs.
-func flip(t *testing.T, v *gguf.View, at int64) {
-	t.Helper()
-	data := make([]byte, v.Size())
-	if _, err := v.Extents[0].Source.ReadAt(data, v.Extents[0].Offset); err != nil {
-		t.Fatal(err)
-	}
-	data[at] ^= 1
-	v.Extents = []gguf.Extent{{Source: bytes.NewReader(data), Length: int64(len(data))}}
-}
 
 func TestCompareTensors(t *testing.T) {
 	const exps = "blk.1.ffn_up_exps.weight"
@@ -37,22 +26,22 @@ func TestCompareTensors(t *testing.T) {
 		{"added", func(c *gguf.Contents) {
 			c.Views = append(c.Views, gguf.View{Name: "new", Type: gguf.F32, Shape: []uint64{0}})
 		}, "new added []\n"},
-		{"renamed", func(c *gguf.Contents) { viewNamed(*c, "blk.0.empty").Name = "other" }, "blk.0.empty removed []\nother added []\n"},
-		{"retyped", func(c *gguf.Contents) { viewNamed(*c, "blk.0.attn_norm.weight").Type = gguf.I32 }, "blk.0.attn_norm.weight retyped []\n"},
-		{"reshaped", func(c *gguf.Contents) { viewNamed(*c, "token_embd.weight").Shape = []uint64{7, 33} }, "token_embd.weight reshaped []\n"},
-		{"a byte", func(c *gguf.Contents) { flip(t, viewNamed(*c, "output.weight"), 17) }, "output.weight changed []\n"},
-		{"a byte of a slab", func(c *gguf.Contents) { flip(t, viewNamed(*c, exps), 4*slab) }, exps + " changed [4]\n"},
+		{"renamed", func(c *gguf.Contents) { modeltest.View(*c, "blk.0.empty").Name = "other" }, "blk.0.empty removed []\nother added []\n"},
+		{"retyped", func(c *gguf.Contents) { modeltest.View(*c, "blk.0.attn_norm.weight").Type = gguf.I32 }, "blk.0.attn_norm.weight retyped []\n"},
+		{"reshaped", func(c *gguf.Contents) { modeltest.View(*c, "token_embd.weight").Shape = []uint64{7, 33} }, "token_embd.weight reshaped []\n"},
+		{"a byte", func(c *gguf.Contents) { modeltest.Flip(t, modeltest.View(*c, "output.weight"), 17) }, "output.weight changed []\n"},
+		{"a byte of a slab", func(c *gguf.Contents) { modeltest.Flip(t, modeltest.View(*c, exps), 4*slab) }, exps + " changed [4]\n"},
 		{"two slabs", func(c *gguf.Contents) {
-			flip(t, viewNamed(*c, exps), 0)
-			flip(t, viewNamed(*c, exps), 6*slab-1)
+			modeltest.Flip(t, modeltest.View(*c, exps), 0)
+			modeltest.Flip(t, modeltest.View(*c, exps), 6*slab-1)
 		}, exps + " changed [0 5]\n"},
-		{"a small slab", func(c *gguf.Contents) { flip(t, viewNamed(*c, "blk.1.exp_probs_b.bias"), 4*3) }, "blk.1.exp_probs_b.bias changed [3]\n"},
+		{"a small slab", func(c *gguf.Contents) { modeltest.Flip(t, modeltest.View(*c, "blk.1.exp_probs_b.bias"), 4*3) }, "blk.1.exp_probs_b.bias changed [3]\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			edited := testContents(1)
+			edited := modeltest.Contents(1)
 			tc.edit(&edited)
-			a := mustPin(t, newModel(t, testContents(1), gguf.Split{}), BuildOptions{Slabs: gguftest.MixedSlabs})
-			b := mustPin(t, newModel(t, edited, gguf.Split{Shards: 3}), BuildOptions{Slabs: gguftest.MixedSlabs})
+			a := mustPin(t, modeltest.New(t, modeltest.Contents(1), gguf.Split{}), BuildOptions{Slabs: gguftest.MixedSlabs})
+			b := mustPin(t, modeltest.New(t, edited, gguf.Split{Shards: 3}), BuildOptions{Slabs: gguftest.MixedSlabs})
 			var got strings.Builder
 			for _, c := range CompareTensors(a, b) {
 				fmt.Fprintln(&got, c.Name, c.Change, c.Slabs)
@@ -73,7 +62,7 @@ func TestCompareTensors(t *testing.T) {
 func TestCompareMetadata(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
 	base := func() *gguf.Metadata {
-		md := testContents(1).Metadata
+		md := modeltest.Contents(1).Metadata
 		md.Set("long", gguf.TextValue(long))
 		return md
 	}
@@ -122,7 +111,7 @@ func TestCompareMetadata(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			stored := func(md *gguf.Metadata) *gguf.Metadata { // long values stay in the file
-				return newModel(t, gguf.Contents{Version: 3, Metadata: md}, gguf.Split{}).Metadata()
+				return modeltest.New(t, gguf.Contents{Version: 3, Metadata: md}, gguf.Split{}).Metadata()
 			}
 			a, b := stored(base()), stored(tc.edit(base()))
 			var got []string

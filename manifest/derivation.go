@@ -8,6 +8,9 @@ import (
 	"ggufreap/gguf"
 )
 
+// NoExpert stands for an expert where something is about no single one.
+const NoExpert = -1
+
 // A Derivation says which parts of a pinned source the tensors of a release are made of.
 type Derivation struct {
 	source map[string]*Tensor
@@ -22,7 +25,7 @@ type Derivation struct {
 
 // NewDerivation returns a Derivation from a pinned source. Its fields are for the caller
 // to set.
-func NewDerivation(source *Pin) *Derivation { return &Derivation{source: byName(source)} }
+func NewDerivation(source *Pin) *Derivation { return &Derivation{source: ByName(source)} }
 
 // Check compares the digests of a tensor that was read from the source with those that
 // the source's pin has of the parts that were read. The error is the first difference.
@@ -40,8 +43,8 @@ func (d *Derivation) Check(t *Tensor) error {
 		return d.differs(t.Name, NoExpert, "blake3 is %s, the source's pin says %s", t.BLAKE3, s.BLAKE3)
 	case keep == nil:
 		return nil
-	case t.slabCount() != len(keep):
-		return d.differs(t.Name, NoExpert, "has %d experts, want %d", t.slabCount(), len(keep))
+	case t.SlabCount() != len(keep):
+		return d.differs(t.Name, NoExpert, "has %d experts, want %d", t.SlabCount(), len(keep))
 	case s.Slabs == nil:
 		return d.differs(t.Name, NoExpert, "the source's pin does not tell its experts apart")
 	}
@@ -50,7 +53,7 @@ func (d *Derivation) Check(t *Tensor) error {
 			return d.differs(t.Name, id, "the source's pin has %d experts", s.Slabs.Count)
 		}
 		if got, want := t.Slabs.At(i), s.Slabs.At(id); !bytes.Equal(got, want) {
-			return d.differs(t.Name, id, "%s, the source's pin says %x", slabText(t, got), want)
+			return d.differs(t.Name, id, "%s, the source's pin says %x", SlabText(t, got), want)
 		}
 	}
 	return nil
@@ -84,13 +87,13 @@ func (e *DerivationError) Error() string { return e.What }
 // differs. Files may be cut another way.
 func (p *Pin) CheckHeaders(m *gguf.Model) error {
 	var o BuildOptions
-	o.follow(m, p)
-	got, err := pinOfModel(m, o)
+	o.Follow(m, p)
+	got, err := PinHeaders(m, o)
 	if err != nil {
 		return err
 	}
 	for _, c := range CompareTensors(p, got) {
-		if what := c.structureText(); what != "" {
+		if what := c.StructureText(); what != "" {
 			return fmt.Errorf("tensor %q %s", c.Name, what)
 		}
 	}
@@ -100,8 +103,8 @@ func (p *Pin) CheckHeaders(m *gguf.Model) error {
 	return nil
 }
 
-// structureText says how a tensor differs from the pinned one A by headers, or "".
-func (c TensorChange) structureText() string {
+// StructureText says how a tensor differs from the pinned one A by headers, or "".
+func (c TensorChange) StructureText() string {
 	switch c.Change {
 	case Added:
 		return "is not pinned"

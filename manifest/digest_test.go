@@ -12,6 +12,15 @@ const (
 	emptyBLAKE3 = "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262"
 )
 
+func mustSum(t *testing.T, s string) Sum {
+	t.Helper()
+	sum, err := ParseSum(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}
+
 func TestBlake3OfEmptyInput(t *testing.T) {
 	if got, want := DigestBytes(nil).String(), "blake3:"+emptyBLAKE3; got != want {
 		t.Errorf("got %s, want %s", got, want)

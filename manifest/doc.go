@@ -27,11 +27,15 @@
 // # Where things are
 //
 // A [Pin] comes from an artifact that is read ([BuildPin]), from one that is read while
-// something is made of it ([Recorder]), or from one that is written ([Draft]). It is held
-// against an artifact by [Check], against another pin by [CompareTensors] and
-// [ComparePairs], and against that of its source by [Prove]; [Verify] looks at a whole
-// folder. How a folder comes to be whole, with its journal and its interruptions, is the
-// subject of package stage, below this one.
+// something is made of it ([Recorder]), or from one that is written ([Draft]). Two pins
+// are compared by [CompareTensors] and [ComparePairs]; what is written of a pinned source
+// is held against it by a [Derivation].
+//
+// What others say of an artifact, and how a release's own list of sums is read and
+// written, is in package lists. Package verify holds an artifact against such evidence, a
+// release against itself, and a release against the pin of its source. How a folder comes
+// to be whole, with its journal and its interruptions, is the subject of package stage.
+// All three lie below this package and build on it, and it on none of them.
 //
 // IDENTITY.md in this folder describes the pin document, the evidence that an artifact can
 // be held against, releases and the proof of derivation for those who use them.

@@ -8,12 +8,13 @@ import (
 
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
+	"ggufreap/manifest/internal/modeltest"
 )
 
 func TestDraft(t *testing.T) {
 	for _, shards := range []int{1, 3, 7} {
-		dir, pin := mustDraft(t, "out", testContents(1), gguftest.MixedSlabs, shards)
-		m := openModel(t, dir)
+		dir, pin := mustDraft(t, "out", modeltest.Contents(1), gguftest.MixedSlabs, shards)
+		m := modeltest.Open(t, dir)
 		checkTensors(t, pin, m)
 		if read := mustPin(t, m, BuildOptions{Slabs: gguftest.MixedSlabs}); !reflect.DeepEqual(read, pin) {
 			t.Errorf("read again %+v, want %+v", read, pin)
@@ -24,8 +25,8 @@ func TestDraft(t *testing.T) {
 // TestDraftOfAShardTakenAgain gives up each shard in the middle of its first tensor, and
 // takes it from the start.
 func TestDraftOfAShardTakenAgain(t *testing.T) {
-	_, want := mustDraft(t, "out", testContents(1), gguftest.MixedSlabs, 3)
-	layout, err := gguf.NewLayout(testContents(1), gguf.Split{Shards: 3})
+	_, want := mustDraft(t, "out", modeltest.Contents(1), gguftest.MixedSlabs, 3)
+	layout, err := gguf.NewLayout(modeltest.Contents(1), gguf.Split{Shards: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,7 @@ func TestDraftOfAShardTakenAgain(t *testing.T) {
 
 // TestDraftWantsWholeTensors ends a shard, and begins a tensor, before the one before is whole.
 func TestDraftWantsWholeTensors(t *testing.T) {
-	layout, err := gguf.NewLayout(testContents(1), gguf.Split{Shards: 1})
+	layout, err := gguf.NewLayout(modeltest.Contents(1), gguf.Split{Shards: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func TestDraftWantsWholeTensors(t *testing.T) {
 }
 
 func TestDraftChecksSlabs(t *testing.T) {
-	layout, err := gguf.NewLayout(testContents(1), gguf.Split{Shards: 1})
+	layout, err := gguf.NewLayout(modeltest.Contents(1), gguf.Split{Shards: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
+	"ggufreap/manifest/internal/modeltest"
 )
 
 // lines and their digests, which another BLAKE3 implementation gave for the text
@@ -49,21 +50,21 @@ func TestDigestTensorsRefuses(t *testing.T) {
 func TestStructureDigestRestsOnStructureOnly(t *testing.T) {
 	structure := func(c gguf.Contents, s gguf.Split) Digest {
 		t.Helper()
-		d, err := StructureDigest(newModel(t, c, s))
+		d, err := StructureDigest(modeltest.New(t, c, s))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return d
 	}
-	want := structure(testContents(1), gguf.Split{})
+	want := structure(modeltest.Contents(1), gguf.Split{})
 
-	reordered := testContents(1)
+	reordered := modeltest.Contents(1)
 	slices.Reverse(reordered.Views)
-	aligned := testContents(1)
+	aligned := modeltest.Contents(1)
 	aligned.Metadata.Set(gguf.KeyAlignment, gguf.Uint32Value(4096))
 	same := map[string]Digest{
-		"three shards": structure(testContents(1), gguf.Split{Shards: 3}),
-		"other data":   structure(testContents(2), gguf.Split{}),
+		"three shards": structure(modeltest.Contents(1), gguf.Split{Shards: 3}),
+		"other data":   structure(modeltest.Contents(2), gguf.Split{}),
 		"reordered":    structure(reordered, gguf.Split{Shards: 2}),
 		"alignment":    structure(aligned, gguf.Split{}),
 	}
@@ -73,11 +74,11 @@ func TestStructureDigestRestsOnStructureOnly(t *testing.T) {
 		}
 	}
 
-	shape, typ, name := testContents(1), testContents(1), testContents(1)
-	viewNamed(shape, "token_embd.weight").Shape = []uint64{7, 33}
-	viewNamed(typ, "token_embd.weight").Type = gguf.BF16
-	viewNamed(name, "token_embd.weight").Name = "tok"
-	fewer := testContents(1)
+	shape, typ, name := modeltest.Contents(1), modeltest.Contents(1), modeltest.Contents(1)
+	modeltest.View(shape, "token_embd.weight").Shape = []uint64{7, 33}
+	modeltest.View(typ, "token_embd.weight").Type = gguf.BF16
+	modeltest.View(name, "token_embd.weight").Name = "tok"
+	fewer := modeltest.Contents(1)
 	fewer.Views = fewer.Views[1:]
 	for what, c := range map[string]gguf.Contents{"shape": shape, "type": typ, "name": name, "fewer": fewer} {
 		if structure(c, gguf.Split{}) == want {
@@ -95,9 +96,9 @@ func TestMetadataDigest(t *testing.T) {
 		}
 		return d
 	}
-	want := digest(testContents(1).Metadata)
+	want := digest(modeltest.Contents(1).Metadata)
 
-	split := newModel(t, testContents(1), gguf.Split{Shards: 3}).Metadata()
+	split := modeltest.New(t, modeltest.Contents(1), gguf.Split{Shards: 3}).Metadata()
 	if _, ok := split.Get(gguf.KeySplitCount); !ok {
 		t.Fatal("the split model has no split.count to leave out")
 	}
@@ -106,8 +107,8 @@ func TestMetadataDigest(t *testing.T) {
 	}
 
 	turned := gguf.NewMetadata()
-	for _, key := range slices.Backward(testContents(1).Metadata.Keys()) {
-		v, _ := testContents(1).Metadata.Get(key)
+	for _, key := range slices.Backward(modeltest.Contents(1).Metadata.Keys()) {
+		v, _ := modeltest.Contents(1).Metadata.Get(key)
 		turned.Set(key, v)
 	}
 	if got := digest(turned); got != want {
@@ -115,7 +116,7 @@ func TestMetadataDigest(t *testing.T) {
 	}
 
 	for what, v := range map[string]gguf.Value{"type": gguf.Uint64Value(gguftest.MixedExperts), "value": gguf.Uint32Value(5)} {
-		md := testContents(1).Metadata
+		md := modeltest.Contents(1).Metadata
 		md.Set("test.expert_count", v)
 		if digest(md) == want {
 			t.Errorf("another %s gives the same digest", what)
@@ -151,7 +152,7 @@ func TestNamesWithoutADigest(t *testing.T) {
 	const tensor, key = "blk.0\nscale", "test.\x1f"
 	for want, edit := range map[string]func(c *gguf.Contents){
 		`: tensor "blk.0\nscale": the name has the control character "\n", so no digest is defined for it`: func(c *gguf.Contents) {
-			viewNamed(*c, "blk.0.scale").Name = tensor
+			modeltest.View(*c, "blk.0.scale").Name = tensor
 		},
 		`: key "test.\x1f": the name has the control character "\x1f", so no digest is defined for it`: func(c *gguf.Contents) {
 			c.Metadata.Set(key, gguf.Uint8Value(1))
@@ -166,7 +167,7 @@ func TestNamesWithoutADigest(t *testing.T) {
 			c.Metadata.Set(key, gguf.Uint8Value(1))
 		},
 	} {
-		c := testContents(1)
+		c := modeltest.Contents(1)
 		edit(&c)
 		layout, err := gguf.NewLayout(c, gguf.Split{Shards: 3})
 		if err != nil {
@@ -183,7 +184,7 @@ func TestNamesWithoutADigest(t *testing.T) {
 		if _, ok := errors.AsType[*NameError](CheckPinnable("out", layout)); !ok {
 			t.Errorf("the layout is taken for one that has a pin")
 		}
-		m := newModel(t, c, gguf.Split{})
+		m := modeltest.New(t, c, gguf.Split{})
 		want := m.Files[0].Name + want
 		read := int64(0)
 		o := BuildOptions{Progress: func(done, _ int64) { read = done }}
@@ -197,7 +198,7 @@ func TestNamesWithoutADigest(t *testing.T) {
 		if _, err := StructureDigest(m); strings.Contains(want, "tensor") && (err == nil || err.Error() != want) {
 			t.Errorf("a structure digest: got %v, want %s", err, want)
 		}
-		if warnings := Warnings(m); len(warnings) != 1 || warnings[0].Severity != gguf.Warning || warnings[0].Where+": "+warnings[0].What != want {
+		if warnings := NameWarnings(m); len(warnings) != 1 || warnings[0].Severity != gguf.Warning || warnings[0].Where+": "+warnings[0].What != want {
 			t.Errorf("warnings %+v, want %s", warnings, want)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
+	"ggufreap/manifest/internal/modeltest"
 )
 
 func encodePin(t testing.TB, name string, p *Pin) []byte {
@@ -30,7 +31,7 @@ func encodePin(t testing.TB, name string, p *Pin) []byte {
 
 func smallPin(t *testing.T) *Pin {
 	t.Helper()
-	_, pin := mustRelease(t)
+	_, pin := mustDraft(t, "out", modeltest.Contents(1), gguftest.MixedSlabs, 3)
 	license := `MIT <"&'` + "\u2028>"
 	pin.Declared.License = &license
 	return pin
@@ -50,7 +51,7 @@ func TestPinRoundTrip(t *testing.T) {
 		if again := encodePin(t, name, got); !bytes.Equal(again, text) {
 			t.Errorf("%s: the same pin gives other bytes", name)
 		}
-		if packed := bytes.HasPrefix(text, zstdMagic); packed != strings.HasSuffix(name, ".zst") {
+		if packed := bytes.HasPrefix(text, ZstdMagic); packed != strings.HasSuffix(name, ".zst") {
 			t.Errorf("%s: compressed is %v", name, packed)
 		}
 	}
@@ -150,9 +151,9 @@ func TestDecodePinRefuses(t *testing.T) {
 }
 
 func TestEncodePinRefusesWhatJSONWouldChange(t *testing.T) {
-	c := testContents(1)
-	viewNamed(c, "output.weight").Name = "output\xff"
-	pin := mustPin(t, newModel(t, c, gguf.Split{}), BuildOptions{})
+	c := modeltest.Contents(1)
+	modeltest.View(c, "output.weight").Name = "output\xff"
+	pin := mustPin(t, modeltest.New(t, c, gguf.Split{}), BuildOptions{})
 	if err := EncodePin(&bytes.Buffer{}, "p", pin); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
 		t.Errorf("got %v", err)
 	}
@@ -255,14 +256,14 @@ func TestPinIsWrittenAsAWhole(t *testing.T) {
 }
 
 func FuzzDecodePin(f *testing.F) {
-	c := testContents(1)
-	c.Views = []gguf.View{*viewNamed(c, "blk.0.scale"), *viewNamed(c, "blk.1.exp_probs_b.bias")}
-	pin := mustPin(f, newModel(f, c, gguf.Split{}), BuildOptions{Slabs: gguftest.MixedSlabs})
+	c := modeltest.Contents(1)
+	c.Views = []gguf.View{*modeltest.View(c, "blk.0.scale"), *modeltest.View(c, "blk.1.exp_probs_b.bias")}
+	pin := mustPin(f, modeltest.New(f, c, gguf.Split{}), BuildOptions{Slabs: gguftest.MixedSlabs})
 	f.Add(encodePin(f, "p.json", pin))
 	f.Add(encodePin(f, "p.zst", pin))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		pin, err := DecodePin(bytes.NewReader(in))
-		if err != nil || bytes.HasPrefix(in, zstdMagic) {
+		if err != nil || bytes.HasPrefix(in, ZstdMagic) {
 			return
 		}
 		if got := encodePin(t, "p.json", pin); !bytes.Equal(got, in) {

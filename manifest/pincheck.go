@@ -53,7 +53,7 @@ func (p *Pin) checkFiles() error {
 		if err := checkText("file name", f.Name); err != nil {
 			return err
 		}
-		if err := CheckSumsName(f.Name); err != nil {
+		if err := CheckFileName(f.Name); err != nil {
 			return fmt.Errorf("pin: %w", err)
 		}
 		if strings.ContainsRune(f.Name, '/') {

@@ -27,7 +27,7 @@ const (
 	maxPinWindow = 16 << 20
 )
 
-var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+var ZstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
 // ReadPin reads the pin document at path.
 func ReadPin(path string) (*Pin, error) {
@@ -67,13 +67,13 @@ func DecodePin(r io.Reader) (*Pin, error) {
 
 // unpack returns the text of a document, decompressed when it has to be.
 func unpack(r io.Reader) (io.ReadCloser, error) {
-	head := make([]byte, len(zstdMagic))
+	head := make([]byte, len(ZstdMagic))
 	n, err := io.ReadFull(r, head)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, err
 	}
 	r = io.MultiReader(bytes.NewReader(head[:n]), r)
-	if !bytes.Equal(head, zstdMagic) {
+	if !bytes.Equal(head, ZstdMagic) {
 		return io.NopCloser(r), nil
 	}
 	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxPinWindow), zstd.WithDecoderMaxMemory(maxPinBytes))

@@ -34,7 +34,7 @@ func NewRecorder(ctx context.Context, m *gguf.Model, o BuildOptions) (*Recorder,
 	if err := m.Err(); err != nil {
 		return nil, err
 	}
-	pin, err := pinOfModel(m, o)
+	pin, err := PinHeaders(m, o)
 	if err != nil {
 		return nil, err
 	}

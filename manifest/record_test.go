@@ -15,6 +15,7 @@ import (
 
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
+	"ggufreap/manifest/internal/modeltest"
 )
 
 // countingReader counts how often each byte is read.
@@ -40,7 +41,7 @@ func countedModel(t *testing.T, c gguf.Contents, s gguf.Split) (*gguf.Model, []*
 	t.Helper()
 	var files []*gguf.File
 	var readers []*countingReader
-	for _, path := range writeModel(t, t.TempDir(), "m", c, s) {
+	for _, path := range modeltest.Write(t, t.TempDir(), "m", c, s) {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +83,7 @@ func keptViews(m *gguf.Model, keep map[string][]int) []gguf.View {
 }
 
 func TestRecorder(t *testing.T) {
-	want := mustPin(t, newModel(t, moeContents(), gguf.Split{Shards: 3}), BuildOptions{Slabs: moeSlabs(moeExperts)})
+	want := mustPin(t, modeltest.New(t, modeltest.MoE(), gguf.Split{Shards: 3}), BuildOptions{Slabs: modeltest.MoESlabs(modeltest.MoEExperts)})
 	for name, test := range map[string]struct {
 		keep    []int
 		shards  int
@@ -97,15 +98,15 @@ func TestRecorder(t *testing.T) {
 		"several workers, one out": {[]int{8, 1, 5, 4}, 7, 8, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, readers := countedModel(t, moeContents(), gguf.Split{Shards: 3})
+			m, readers := countedModel(t, modeltest.MoE(), gguf.Split{Shards: 3})
 			var last int64
-			recorder, err := NewRecorder(t.Context(), m, BuildOptions{Slabs: moeSlabs(moeExperts), Workers: test.workers, Progress: func(done, total int64) { last = total - done }})
+			recorder, err := NewRecorder(t.Context(), m, BuildOptions{Slabs: modeltest.MoESlabs(modeltest.MoEExperts), Workers: test.workers, Progress: func(done, total int64) { last = total - done }})
 			if err != nil {
 				t.Fatal(err)
 			}
 			keep := map[string][]int{}
 			for _, tensor := range m.Tensors() {
-				if moeSlabs(1)(tensor.Name) > 0 {
+				if modeltest.MoESlabs(1)(tensor.Name) > 0 {
 					keep[tensor.Name] = test.keep
 				}
 			}
@@ -149,7 +150,7 @@ func writeViews(t *testing.T, m *gguf.Model, views []gguf.View, shards, workers 
 		t.Fatal(err)
 	}
 	n := int(views[3].Shape[len(views[3].Shape)-1])
-	pin, err := draftOf{stem: "r", layout: layout, slabs: moeSlabs(n), workers: workers}.write(t, t.TempDir())
+	pin, err := draftOf{stem: "r", layout: layout, slabs: modeltest.MoESlabs(n), workers: workers}.write(t, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +159,7 @@ func writeViews(t *testing.T, m *gguf.Model, views []gguf.View, shards, workers 
 
 // TestRecorderWithoutReaders reads everything itself.
 func TestRecorderWithoutReaders(t *testing.T) {
-	m := newModel(t, testContents(1), gguf.Split{Shards: 2})
+	m := modeltest.New(t, modeltest.Contents(1), gguf.Split{Shards: 2})
 	recorder, err := NewRecorder(t.Context(), m, BuildOptions{Slabs: gguftest.MixedSlabs})
 	if err != nil {
 		t.Fatal(err)
@@ -170,11 +171,11 @@ func TestRecorderWithoutReaders(t *testing.T) {
 }
 
 func TestRecorderNamesThePlaceOfAReadError(t *testing.T) {
-	data, err := os.ReadFile(writeModel(t, t.TempDir(), "m", moeContents(), gguf.Split{})[0])
+	data, err := os.ReadFile(modeltest.Write(t, t.TempDir(), "m", modeltest.MoE(), gguf.Split{})[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	broken := &brokenAt{bytes.NewReader(data), int64(len(data)), errInjected}
+	broken := &modeltest.BrokenAt{ReaderAt: bytes.NewReader(data), Offset: int64(len(data)), Err: modeltest.ErrInjected}
 	f, err := gguf.NewFile("disk/m.gguf", broken, int64(len(data)))
 	if err != nil {
 		t.Fatal(err)
@@ -183,24 +184,24 @@ func TestRecorderNamesThePlaceOfAReadError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	broken.offset = f.DataOffset + 100
+	broken.Offset = f.DataOffset + 100
 	recorder, err := NewRecorder(t.Context(), m, BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	last := recorder.Views(keptViews(m, nil))[len(m.Tensors())-1].Extents[0]
 	_, err = last.Source.ReadAt(make([]byte, 10), last.Offset)
-	if !errors.Is(err, errInjected) || !strings.HasPrefix(err.Error(), "disk/m.gguf: reading at byte ") {
+	if !errors.Is(err, modeltest.ErrInjected) || !strings.HasPrefix(err.Error(), "disk/m.gguf: reading at byte ") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := recorder.Finish(t.Context()); !errors.Is(err, errInjected) {
+	if _, err := recorder.Finish(t.Context()); !errors.Is(err, modeltest.ErrInjected) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestRecorderCanBeCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	m := newModel(t, testContents(1), gguf.Split{})
+	m := modeltest.New(t, modeltest.Contents(1), gguf.Split{})
 	recorder, err := NewRecorder(ctx, m, BuildOptions{})
 	if err != nil {
 		t.Fatal(err)

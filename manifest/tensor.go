@@ -33,12 +33,20 @@ func describe(name string, typ gguf.Type, shape []uint64, size int64, slabs Slab
 	return t, nil
 }
 
-// slabCount returns how many slabs t has, 0 for none.
-func (t *Tensor) slabCount() int {
+// SlabCount returns how many slabs t has, 0 for none.
+func (t *Tensor) SlabCount() int {
 	if t.Slabs == nil {
 		return 0
 	}
 	return t.Slabs.Count
+}
+
+// SlabText says what identifies a slab of t.
+func SlabText(t *Tensor, id []byte) string {
+	if t.Slabs.Bytes != nil {
+		return fmt.Sprintf("bytes are %x", id)
+	}
+	return fmt.Sprintf("blake3 is %x", id)
 }
 
 // tensorListener takes the digests of tensors that pass by one after the other, with
@@ -60,7 +68,7 @@ func (l *tensorListener) begin(t *Tensor) io.Writer {
 	if l.err != nil {
 		return nil
 	}
-	if err := l.hasher.Reset(t.Size, t.slabCount()); err != nil {
+	if err := l.hasher.Reset(t.Size, t.SlabCount()); err != nil {
 		l.err = fmt.Errorf("tensor %q: %w", t.Name, err)
 		return nil
 	}

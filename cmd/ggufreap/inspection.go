@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"ggufreap/gguf"
-	"ggufreap/manifest"
+	"ggufreap/manifest/verify"
 	"ggufreap/reap"
 )
 
@@ -87,7 +87,7 @@ func inspect(m *gguf.Model, keep []int) (*inspection, error) {
 	first := m.Files[0]
 	md := m.Metadata()
 	warnings := make(chan []gguf.Problem, 1) // found beside the rest: a model can have very many names
-	go func() { warnings <- manifest.Warnings(m) }()
+	go func() { warnings <- verify.Warnings(m) }()
 	in := &inspection{
 		Schema:       "ggufreap/inspect/v1",
 		Architecture: text(md.Architecture()),

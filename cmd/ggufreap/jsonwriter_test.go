@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"ggufreap/gguf"
-	"ggufreap/manifest"
+	"ggufreap/manifest/verify"
 )
 
 // written returns what a jsonWriter makes of v.
@@ -44,12 +44,12 @@ func TestJSONAsTheLibrary(t *testing.T) {
 		Small    float64           `json:"small"`
 		Yes      bool              `json:"yes"`
 		Severity gguf.Severity     `json:"severity"`
-		Finding  manifest.Finding  `json:"finding"`
+		Finding  verify.Finding    `json:"finding"`
 		Texts    []string          `json:"texts"`
 		Map      map[string]string `json:"map"`
 	}{
 		"a\"b\\c\n\t\b\f\x01 <&> 模", []part{{Name: "x", Some: &half}, {Left: "y"}}, nil, []part{}, part{}, math.MaxUint64, 1e-9, true,
-		gguf.Error, manifest.Finding{Kind: manifest.KindDigest, File: "f", Expert: 7, What: "x"}, []string{"a", ""}, map[string]string{"k": "v", "a": "b"},
+		gguf.Error, verify.Finding{Kind: verify.KindDigest, File: "f", Expert: 7, What: "x"}, []string{"a", ""}, map[string]string{"k": "v", "a": "b"},
 	}
 	var want strings.Builder
 	e := json.NewEncoder(&want)

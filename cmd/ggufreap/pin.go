@@ -9,6 +9,8 @@ import (
 
 	"ggufreap/gguf"
 	"ggufreap/manifest"
+	"ggufreap/manifest/lists"
+	"ggufreap/manifest/verify"
 	"ggufreap/reap"
 )
 
@@ -176,7 +178,7 @@ func pinOptions(c *cli.Context, m *gguf.Model) manifest.BuildOptions {
 func (con *console) writeGGUFHashes(c *cli.Context, m *gguf.Model) error {
 	var text bytes.Buffer
 	p := con.startProgress("pin", m.TensorBytes())
-	err := manifest.WriteGGUFHashes(c.Context, &text, m, c.Int("workers"), p.set)
+	err := lists.WriteGGUFHashes(c.Context, &text, m, c.Int("workers"), p.set)
 	p.finish()
 	if err != nil {
 		return err
@@ -267,7 +269,7 @@ func (con *console) checkArtifact(c *cli.Context) error {
 	case c.IsSet("license") || c.IsSet("quantization-label") || c.IsSet("base-model"):
 		return usagef("--check compares bytes; of what is said it takes --repo and --revision only, which a tree listing lacks")
 	}
-	evidence, err := manifest.ReadEvidence(c.String("check"))
+	evidence, err := verify.ReadEvidence(c.String("check"))
 	if err != nil {
 		return err
 	}
@@ -277,7 +279,7 @@ func (con *console) checkArtifact(c *cli.Context) error {
 	}
 	defer m.Close()
 	p := con.startProgress("check", m.FileBytes())
-	report, err := manifest.Check(c.Context, m, evidence, manifest.CheckOptions{
+	report, err := verify.Check(c.Context, m, evidence, verify.CheckOptions{
 		Quick:    c.Bool("quick"),
 		Repo:     c.String("repo"),
 		Revision: c.String("revision"),
@@ -285,7 +287,7 @@ func (con *console) checkArtifact(c *cli.Context) error {
 		Progress: p.set,
 	})
 	p.finish()
-	if errors.Is(err, manifest.ErrNotQuick) {
+	if errors.Is(err, verify.ErrNotQuick) {
 		return withHint(usagef("%w", err), "leave out --quick")
 	}
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
 	"ggufreap/manifest"
+	"ggufreap/manifest/lists"
+	"ggufreap/manifest/verify"
 )
 
 // proofFolder makes a folder with a source of nine shards and its pin.
@@ -395,7 +397,7 @@ func TestVerifyHoldsThePlanAgainstTheRelease(t *testing.T) {
 // listFolder writes the list of sums of a folder anew, as whoever changed a file would.
 func listFolder(t *testing.T, dir string) string {
 	t.Helper()
-	var sums []manifest.FileSum
+	var sums []lists.FileSum
 	for name, data := range folder(t, dir) {
 		if name == manifest.SumsName {
 			continue
@@ -404,10 +406,10 @@ func listFolder(t *testing.T, dir string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sums = append(sums, manifest.FileSum{Name: name, SHA256: sum})
+		sums = append(sums, lists.FileSum{Name: name, SHA256: sum})
 	}
 	var b bytes.Buffer
-	if err := manifest.WriteSums(&b, sums); err != nil {
+	if err := lists.WriteSums(&b, sums); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -435,7 +437,7 @@ func TestEveryArchitectureIsProven(t *testing.T) {
 		if r.code != exitOK {
 			t.Fatalf("%s: %s", name, r.stderr)
 		}
-		var doc struct{ Proof manifest.Proof }
+		var doc struct{ Proof verify.Proof }
 		if err := json.Unmarshal([]byte(succeed(t, "verify", "--json", "--source-pin", pin, name)), &doc); err != nil {
 			t.Fatal(err)
 		}
@@ -471,13 +473,13 @@ func TestExpertIDsAreProven(t *testing.T) {
 	}
 	writeText(t, "turned.json", "{"+strings.Join(lists, ",")+"}")
 	succeed(t, "prune", "--plan", "turned.json", "--source-pin", "pin.json", "-o", "turned", source)
-	var doc struct{ Proof manifest.Proof }
+	var doc struct{ Proof verify.Proof }
 	if err := json.Unmarshal([]byte(succeed(t, "verify", "--json", "--source-pin", "pin.json", "turned")), &doc); err != nil {
 		t.Fatal(err)
 	}
 	tables := 0
 	for _, tensor := range doc.Proof.Tensors {
-		if tensor.As == manifest.ProvenIDs {
+		if tensor.As == verify.ProvenIDs {
 			tables++
 		}
 	}

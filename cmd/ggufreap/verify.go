@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/manifest"
+	"ggufreap/manifest/verify"
 )
 
 const verifyHelp = `Check a release folder, or any shard set.
@@ -83,9 +84,9 @@ func verifyAction(con *console, c *cli.Context) error {
 	if c.NArg() != 1 {
 		return withHint(usagef("verify takes one folder or file, got %d", c.NArg()), "ggufreap verify DIR")
 	}
-	var expect []manifest.Expectation
+	var expect []verify.Expectation
 	for _, s := range c.StringSlice("expect") {
-		list, err := manifest.ParseExpectations(s)
+		list, err := verify.ParseExpectations(s)
 		if err != nil {
 			return usagef("--expect: %w", err)
 		}
@@ -96,7 +97,7 @@ func verifyAction(con *console, c *cli.Context) error {
 		return err
 	}
 	p := con.startProgress("verify", 0)
-	report, err := manifest.Verify(c.Context, job.path, manifest.VerifyOptions{
+	report, err := verify.Release(c.Context, job.path, verify.Options{
 		Fast:     c.Bool("fast"),
 		Strict:   c.Bool("strict"),
 		Expect:   expect,
@@ -117,7 +118,7 @@ func verifyAction(con *console, c *cli.Context) error {
 }
 
 // report prints what a check saw, and turns findings into the exit code.
-func (con *console) report(c *cli.Context, schema string, r *manifest.Report) error {
+func (con *console) report(c *cli.Context, schema string, r *verify.Report) error {
 	if c.Bool("json") {
 		if err := con.json(newReportDocument(schema, r)); err != nil {
 			return err
@@ -135,7 +136,7 @@ func (con *console) report(c *cli.Context, schema string, r *manifest.Report) er
 const maxFindings = 50
 
 // printReport prints what verify saw.
-func (con *console) printReport(r *manifest.Report) {
+func (con *console) printReport(r *verify.Report) {
 	if a := r.Artifact; a != nil {
 		con.field("artifact", "%s, %s, %s", safe(a.Name), architectureText(a.Architecture), count(a.Shards, "shard"))
 		con.field("files", "%s", sizeText(a.FileBytes))
@@ -173,7 +174,7 @@ func (con *console) printReport(r *manifest.Report) {
 }
 
 // findingPlace names where a finding is, ready to be followed by what it is.
-func findingPlace(f manifest.Finding) string {
+func findingPlace(f verify.Finding) string {
 	place := ""
 	if f.File != "" {
 		place += safe(f.File) + ": "
@@ -193,14 +194,14 @@ type reportDocument struct {
 	OK       bool               `json:"ok"`
 	Path     text               `json:"path"`
 	Artifact *manifest.Artifact `json:"artifact"` // null when no model could be opened
-	Findings []manifest.Finding `json:"findings"`
+	Findings []verify.Finding   `json:"findings"`
 	Checked  []string           `json:"checked"`
-	Gaps     []manifest.Gap     `json:"gaps"`
-	Notes    []manifest.Note    `json:"notes"`
-	Proof    *manifest.Proof    `json:"proof"` // null without a pin of the source
+	Gaps     []verify.Gap       `json:"gaps"`
+	Notes    []verify.Note      `json:"notes"`
+	Proof    *verify.Proof      `json:"proof"` // null without a pin of the source
 }
 
-func newReportDocument(schema string, r *manifest.Report) reportDocument {
+func newReportDocument(schema string, r *verify.Report) reportDocument {
 	return reportDocument{
 		Schema:   schema,
 		OK:       r.OK(),

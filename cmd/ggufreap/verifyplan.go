@@ -13,6 +13,7 @@ import (
 
 	"ggufreap/gguf"
 	"ggufreap/manifest"
+	"ggufreap/manifest/verify"
 	"ggufreap/reap"
 )
 
@@ -44,9 +45,9 @@ func newVerification(c *cli.Context) (*verification, error) {
 }
 
 // inspect holds experts and plan against the metadata.
-func (v *verification) inspect(m *gguf.Model, r *manifest.Report) {
+func (v *verification) inspect(m *gguf.Model, r *verify.Report) {
 	if !m.Complete() { // what would be found is what is missing, once more
-		r.Gaps = append(r.Gaps, manifest.Gap{
+		r.Gaps = append(r.Gaps, verify.Gap{
 			What:   "shards are missing, so experts and plan were not looked at",
 			Leaves: "whether the metadata and the plan are those of the tensors",
 		})
@@ -69,7 +70,7 @@ func (v *verification) inspect(m *gguf.Model, r *manifest.Report) {
 
 // missPlan reports a plan that the metadata names and the folder lacks. A release that was
 // cut anew has none.
-func (v *verification) missPlan(m *gguf.Model, r *manifest.Report) {
+func (v *verification) missPlan(m *gguf.Model, r *verify.Report) {
 	digest := m.Metadata().Text(reap.KeyPlan)
 	if digest == "" {
 		return
@@ -79,11 +80,11 @@ func (v *verification) missPlan(m *gguf.Model, r *manifest.Report) {
 		r.Findings = append(r.Findings, planFinding(what))
 		return
 	}
-	r.Gaps = append(r.Gaps, manifest.Gap{What: planName + " " + what, Leaves: "whether the experts are those that it keeps"})
+	r.Gaps = append(r.Gaps, verify.Gap{What: planName + " " + what, Leaves: "whether the experts are those that it keeps"})
 }
 
 // findExperts holds the tensors of routed experts against the metadata.
-func (v *verification) findExperts(m *gguf.Model, r *manifest.Report) {
+func (v *verification) findExperts(m *gguf.Model, r *verify.Report) {
 	e, faults := reap.FindExperts(m)
 	v.experts = e
 	for _, fault := range faults {
@@ -101,8 +102,8 @@ func (v *verification) findExperts(m *gguf.Model, r *manifest.Report) {
 }
 
 // expertFinding names file and tensor of a fault that is about one tensor.
-func expertFinding(m *gguf.Model, fault reap.Fault) manifest.Finding {
-	f := manifest.Finding{Kind: manifest.KindExperts, Expert: manifest.NoExpert, What: fault.String()}
+func expertFinding(m *gguf.Model, fault reap.Fault) verify.Finding {
+	f := verify.Finding{Kind: verify.KindExperts, Expert: manifest.NoExpert, What: fault.String()}
 	name, err := strconv.Unquote(strings.TrimPrefix(fault.Where, "tensor "))
 	if t := m.Tensor(name); err == nil && t != nil {
 		f.File, f.Tensor, f.What = filepath.Base(t.File().Name), name, fault.What
@@ -110,12 +111,12 @@ func expertFinding(m *gguf.Model, fault reap.Fault) manifest.Finding {
 	return f
 }
 
-func planFinding(what string) manifest.Finding {
-	return manifest.Finding{Kind: manifest.KindPlan, File: planName, Expert: manifest.NoExpert, What: what}
+func planFinding(what string) verify.Finding {
+	return verify.Finding{Kind: verify.KindPlan, File: planName, Expert: manifest.NoExpert, What: what}
 }
 
 // checkPlan holds the folder's plan against the model and its metadata.
-func (v *verification) checkPlan(m *gguf.Model, r *manifest.Report, data []byte) {
+func (v *verification) checkPlan(m *gguf.Model, r *verify.Report, data []byte) {
 	plan, err := reap.DecodePlan(data)
 	if err != nil {
 		for line := range strings.Lines(err.Error()) {

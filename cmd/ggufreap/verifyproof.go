@@ -11,11 +11,12 @@ import (
 
 	"ggufreap/gguf"
 	"ggufreap/manifest"
+	"ggufreap/manifest/verify"
 	"ggufreap/reap"
 )
 
 // prove says what is known of a release that is to be proven.
-func (v *verification) prove(m *gguf.Model) manifest.ProveOptions {
+func (v *verification) prove(m *gguf.Model) verify.ProveOptions {
 	experts, _ := reap.FindExperts(m)
 	tables := map[string]bool{}
 	if experts != nil {
@@ -26,7 +27,7 @@ func (v *verification) prove(m *gguf.Model) manifest.ProveOptions {
 		}
 	}
 	v.readPlan(experts)
-	return manifest.ProveOptions{
+	return verify.ProveOptions{
 		Keep:      v.layers,
 		ExpertIDs: func(tensor string) bool { return tables[tensor] },
 		OldIDs:    func(tensor string, keep []int) (manifest.Sum, error) { return oldIDs(m.Tensor(tensor), keep) },
@@ -127,7 +128,7 @@ func (v *verification) mayChange(key string) (*gguf.Value, bool) {
 const maxUnproven = 20
 
 // printProof prints how much of a release is shown to be its source's, and what is not.
-func (con *console) printProof(p *manifest.Proof) {
+func (con *console) printProof(p *verify.Proof) {
 	con.printf("\n")
 	con.field("source", "%s, weights digest %s", safe(p.Source), p.WeightsDigest)
 	con.field("proven", "%s", sizeText(p.Proven))
@@ -140,7 +141,7 @@ func (con *console) printProof(p *manifest.Proof) {
 			con.field("may differ", "key %s was %s", safe(strconv.Quote(m.Key)), m.Change)
 		}
 	}
-	unproven := slices.DeleteFunc(slices.Clone(p.Tensors), func(t manifest.TensorProof) bool { return t.Proven == t.Size })
+	unproven := slices.DeleteFunc(slices.Clone(p.Tensors), func(t verify.TensorProof) bool { return t.Proven == t.Size })
 	for _, t := range unproven[:min(len(unproven), maxUnproven)] {
 		con.field("unproven", "tensor %s: %s of %s", safe(strconv.Quote(t.Name)), grouped(t.Size-t.Proven), count(t.Size, "byte"))
 	}

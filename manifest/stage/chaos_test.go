@@ -18,6 +18,7 @@ import (
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
 	"ggufreap/manifest"
+	"ggufreap/manifest/lists"
 )
 
 // chaos multiplies the random sessions.
@@ -65,7 +66,7 @@ func checkSound(t *testing.T, d *memDisk, want map[string]string, what string) {
 	if !ok {
 		return
 	}
-	sums, err := manifest.ReadSums(strings.NewReader(list))
+	sums, err := lists.ReadSums(strings.NewReader(list))
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}

@@ -18,7 +18,7 @@ const maxFileName = 255
 // claimNames notes the names that the release will have.
 func (f *Folder) claimNames() error {
 	for _, name := range f.release.names() {
-		switch err := manifest.CheckSumsName(name); {
+		switch err := manifest.CheckFileName(name); {
 		case err != nil:
 			return err
 		case strings.ContainsAny(name, `/\`) || !filepath.IsLocal(name):

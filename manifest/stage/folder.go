@@ -10,6 +10,7 @@ import (
 
 	"ggufreap/gguf"
 	"ggufreap/manifest"
+	"ggufreap/manifest/lists"
 	"ggufreap/manifest/stage/internal/disk"
 )
 
@@ -94,7 +95,7 @@ func (f *Folder) Traffic() (read, written int64) { return f.read.Load(), f.writt
 
 // A stagedFile is durable, under its temporary name or already under its own.
 type stagedFile struct {
-	manifest.FileSum
+	lists.FileSum
 	published bool // has its own name
 	redone    bool // an earlier run finished it, but it is no longer what that run wrote
 }

@@ -17,6 +17,8 @@ import (
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
 	"ggufreap/manifest"
+	"ggufreap/manifest/lists"
+	"ggufreap/manifest/verify"
 )
 
 // testRelease is testModel as so many shards, and a document.
@@ -97,7 +99,7 @@ func TestReleaseHoldsWhatItsPinSays(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(read, pin) {
 		t.Errorf("read again %+v, %v, want %+v", read, err, pin)
 	}
-	report, err := manifest.Verify(t.Context(), dir, manifest.VerifyOptions{})
+	report, err := verify.Release(t.Context(), dir, verify.Options{})
 	if err != nil || !report.OK() {
 		t.Errorf("verified %+v, %v", report, err)
 	}
@@ -279,11 +281,11 @@ func TestForceReplacesAndLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sums, err := manifest.ReadSums(bytes.NewReader(list))
+	sums, err := lists.ReadSums(bytes.NewReader(list))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (manifest.FileSum{Name: "README.md", SHA256: sha256.Sum256([]byte("kept"))}); len(sums) != 5 || sums[0] != want {
+	if want := (lists.FileSum{Name: "README.md", SHA256: sha256.Sum256([]byte("kept"))}); len(sums) != 5 || sums[0] != want {
 		t.Errorf("list is %v, want README.md and four files", sums)
 	}
 	if data, _ := os.ReadFile(filepath.Join(dir, "plan.json")); string(data) != "{}\n" {

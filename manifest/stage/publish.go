@@ -12,6 +12,7 @@ import (
 
 	"ggufreap/manifest"
 	"ggufreap/manifest/internal/pass"
+	"ggufreap/manifest/lists"
 )
 
 // Publish gives every staged file its name, then writes the list of sums, and removes
@@ -65,12 +66,12 @@ func (f *Folder) checkComplete() error {
 }
 
 // writeList writes the list of sums, which makes the folder a release.
-func (f *Folder) writeList(list []manifest.FileSum) error {
-	sum, err := f.writeFile(manifest.SumsName, 0, pass.NewHasher(), func(w io.Writer) error { return manifest.WriteSums(w, list) })
+func (f *Folder) writeList(list []lists.FileSum) error {
+	sum, err := f.writeFile(manifest.SumsName, 0, pass.NewHasher(), func(w io.Writer) error { return lists.WriteSums(w, list) })
 	if err != nil {
 		return err
 	}
-	if err := f.publish(&stagedFile{FileSum: manifest.FileSum{Name: manifest.SumsName, SHA256: sum}}); err != nil {
+	if err := f.publish(&stagedFile{FileSum: lists.FileSum{Name: manifest.SumsName, SHA256: sum}}); err != nil {
 		return err
 	}
 	return f.syncNames()
@@ -84,11 +85,11 @@ func (f *Folder) syncNames() error {
 }
 
 // sumKept takes the sums of files that were in the folder before and stay.
-func (f *Folder) sumKept(ctx context.Context) ([]manifest.FileSum, error) {
-	sums := make([]manifest.FileSum, len(f.kept))
+func (f *Folder) sumKept(ctx context.Context) ([]lists.FileSum, error) {
+	sums := make([]lists.FileSum, len(f.kept))
 	err := pass.ForEach(ctx, len(f.kept), f.options.Workers, func(ctx context.Context, i int, w *pass.Worker) error {
 		sum, err := f.sum(ctx, f.kept[i], w)
-		sums[i] = manifest.FileSum{Name: f.kept[i], SHA256: sum}
+		sums[i] = lists.FileSum{Name: f.kept[i], SHA256: sum}
 		return err
 	})
 	return sums, err

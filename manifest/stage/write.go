@@ -11,6 +11,7 @@ import (
 	"ggufreap/gguf/words"
 	"ggufreap/manifest"
 	"ggufreap/manifest/internal/pass"
+	"ggufreap/manifest/lists"
 	"ggufreap/manifest/stage/internal/disk"
 )
 
@@ -122,7 +123,7 @@ func (f *Folder) WriteFile(name string, write func(w io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	f.staged = append(f.staged, stagedFile{FileSum: manifest.FileSum{Name: name, SHA256: sum}})
+	f.staged = append(f.staged, stagedFile{FileSum: lists.FileSum{Name: name, SHA256: sum}})
 	return nil
 }
 

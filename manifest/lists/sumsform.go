@@ -1,0 +1,40 @@
+package lists
+
+import (
+	"bytes"
+	"regexp"
+)
+
+// entryStart is how an untagged entry begins: the digits, and what stands before the name.
+var entryStart = regexp.MustCompile(`^\\?([0-9A-Fa-f]{64}) ([ *])`)
+
+// hiddenEntry is a comment that would be an entry but for its first byte.
+var hiddenEntry = regexp.MustCompile(`^#\\?[0-9A-Fa-f]{63} [ *]`)
+
+// OddForms returns what is odd about the form of a list that ReadSums accepts. No
+// program writes one list in two forms, so a changed byte is more likely, even where
+// what the list says is still the same.
+func OddForms(list []byte) []SumsFault {
+	var faults []SumsFault
+	var lower, upper, spaces, stars bool
+	n := 0
+	for line := range bytes.Lines(list) {
+		n++
+		if hiddenEntry.Match(line) {
+			faults = append(faults, SumsFault{n, "a comment looks like an entry whose first digit was changed"})
+		}
+		if m := entryStart.FindSubmatch(line); m != nil {
+			lower = lower || bytes.ContainsAny(m[1], "abcdef")
+			upper = upper || bytes.ContainsAny(m[1], "ABCDEF")
+			spaces = spaces || m[2][0] == ' '
+			stars = stars || m[2][0] == '*'
+		}
+	}
+	if lower && upper {
+		faults = append(faults, SumsFault{0, "upper-case and lower-case digits are mixed"})
+	}
+	if spaces && stars {
+		faults = append(faults, SumsFault{0, "entries with two spaces and with a space and a star are mixed"})
+	}
+	return faults
+}

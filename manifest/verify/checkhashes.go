@@ -1,0 +1,196 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"ggufreap/gguf"
+	"ggufreap/manifest"
+	"ggufreap/manifest/lists"
+)
+
+// hashes compares the digests of every line.
+func (c *checker) hashes(ctx context.Context, rows lists.GGUFHashes) error {
+	if c.options.Quick {
+		return fmt.Errorf("a llama-gguf-hash manifest: %w", ErrNotQuick)
+	}
+	h := newHashCheck(c, rows)
+	h.place(rows)
+	if err := lists.TakeHashes(ctx, c.model, h.tasks, c.options.Workers, c.options.Progress); err != nil {
+		return err
+	}
+	h.compare()
+	h.summarize()
+	return nil
+}
+
+// A hashCheck compares a model with a manifest. Slices have an element for each file.
+type hashCheck struct {
+	*checker
+	only    string           // path of the only file, see onlyPath
+	longest int              // bytes of the longest tensor name
+	index   []map[string]int // places in the table by tensor name
+	tasks   []*lists.HashTask
+	covered []coverage
+	placed  []placedHash
+	used    map[string]bool // algorithms
+}
+
+// A placedHash is a line whose file, and tensor or -1, are known.
+type placedHash struct {
+	lists.GGUFHash
+	file, tensor int
+}
+
+// coverage is what the lines say of one file.
+type coverage struct {
+	whole   bool
+	tensors map[int]bool
+}
+
+func newHashCheck(c *checker, rows lists.GGUFHashes) *hashCheck {
+	h := &hashCheck{checker: c, used: map[string]bool{}}
+	for _, t := range c.model.Tensors() {
+		h.longest = max(h.longest, len(t.Name))
+	}
+	h.only = h.onlyPath(rows)
+	for _, f := range c.model.Files {
+		index := map[string]int{}
+		for n, t := range f.Tensors {
+			index[t.Name] = n
+		}
+		h.index = append(h.index, index)
+		h.tasks = append(h.tasks, lists.NewHashTask())
+		h.covered = append(h.covered, coverage{tensors: map[int]bool{}})
+	}
+	return h
+}
+
+// place finds what each line is about.
+func (h *hashCheck) place(rows lists.GGUFHashes) {
+	passed := map[string]int{}
+	for _, row := range rows {
+		if row.Digest == nil {
+			passed[row.Algorithm]++
+			continue
+		}
+		if file, tensor, ok := h.locate(row); ok {
+			h.placed = append(h.placed, placedHash{row, file, tensor})
+			h.tasks[file].Want(tensor, row.Algorithm)
+			h.used[row.Algorithm] = true
+			h.covered[file].add(tensor)
+		}
+	}
+	for _, algorithm := range slices.Sorted(maps.Keys(passed)) {
+		h.report.gap(fmt.Sprintf("lines of %s were not compared: %d; %s", algorithm, passed[algorithm], lists.OtherHashes[algorithm]), "what those lines say")
+	}
+}
+
+// locate returns the file and the tensor, or -1, that a line is about.
+func (h *hashCheck) locate(row lists.GGUFHash) (file, tensor int, ok bool) {
+	path, name := row.Split(h.isTensor)
+	file = h.fileNamed(path)
+	if file < 0 {
+		h.report.find(KindMissing, baseOf(path), "is in the manifest and not in the artifact")
+		return 0, 0, false
+	}
+	if name == "" {
+		return file, -1, true
+	}
+	tensor, ok = h.index[file][name]
+	if !ok {
+		h.find(KindMissing, file, name, "is in the manifest and not in the file")
+	}
+	return file, tensor, ok
+}
+
+func (h *hashCheck) find(kind Kind, file int, tensor, what string) {
+	h.report.Findings = append(h.report.Findings, Finding{Kind: kind, File: filepath.Base(h.model.Files[file].Name), Tensor: tensor, Expert: manifest.NoExpert, What: what})
+}
+
+func (c *coverage) add(tensor int) {
+	if tensor < 0 {
+		c.whole = true
+		return
+	}
+	c.tensors[tensor] = true
+}
+
+// isTensor is asked for each colon of a name, of which there can be thousands.
+func (h *hashCheck) isTensor(name string) bool {
+	return len(name) <= h.longest && h.model.Tensor(name) != nil
+}
+
+// onlyPath returns the path that all lines name when the model has one file, which may
+// then be called otherwise.
+func (h *hashCheck) onlyPath(rows lists.GGUFHashes) string {
+	if len(h.model.Files) != 1 {
+		return ""
+	}
+	only := ""
+	for _, row := range rows {
+		path, _ := row.Split(h.isTensor)
+		if only != "" && path != only {
+			return ""
+		}
+		only = path
+	}
+	return only
+}
+
+// fileNamed returns the index of the file that a line's path names, or -1.
+func (h *hashCheck) fileNamed(path string) int {
+	return slices.IndexFunc(h.model.Files, func(f *gguf.File) bool {
+		return path == h.only || filepath.Base(f.Name) == baseOf(path)
+	})
+}
+
+// baseOf returns the last part of a path of either kind.
+func baseOf(file string) string { return path.Base(strings.ReplaceAll(file, `\`, "/")) }
+
+func (h *hashCheck) compare() {
+	same := 0
+	for _, row := range h.placed {
+		got := h.tasks[row.file].Got(row.tensor, row.Algorithm)
+		what := fmt.Sprintf("%s is %x, the manifest says %x", row.Algorithm, got, row.Digest)
+		switch {
+		case bytes.Equal(got, row.Digest):
+			same++
+		case row.tensor < 0:
+			h.find(KindDigest, row.file, "", "of all tensors together "+what)
+		default:
+			h.find(KindDigest, row.file, h.model.Files[row.file].Tensors[row.tensor].Name, what)
+		}
+	}
+	if len(h.placed) == 0 {
+		return
+	}
+	h.report.checked(fmt.Sprintf("digests: %d of %d are as the manifest says (%s)", same, len(h.placed), strings.Join(slices.Sorted(maps.Keys(h.used)), ", ")))
+}
+
+// summarize says what the manifest leaves open.
+func (h *hashCheck) summarize() {
+	if len(h.placed) == 0 {
+		h.report.find(KindList, "", "no line of the manifest could be compared")
+	}
+	for i, f := range h.model.Files {
+		c := h.covered[i]
+		if missing := len(f.Tensors) - len(c.tensors); !c.whole && missing > 0 {
+			h.report.gap(fmt.Sprintf("%q: the manifest has no line for %d of %d tensors", filepath.Base(f.Name), missing, len(f.Tensors)), "whether their data is right")
+		}
+	}
+	h.report.gap("llama-gguf-hash knows the data of tensors only", "names, shapes and types where only whole files are listed, and metadata")
+	switch {
+	case h.used["sha256"]:
+	case h.used["sha1"]:
+		h.report.gap("sha1 is the strongest hash of the manifest", "forgery: two files with one SHA-1 can be made")
+	case h.used["xxh64"]:
+		h.report.gap("xxh64 is the only hash of the manifest", "forgery: it is made to find damage, and anyone can make data that fits")
+	}
+}

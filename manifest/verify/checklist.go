@@ -1,0 +1,193 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"ggufreap/gguf/words"
+	"ggufreap/manifest"
+	"ggufreap/manifest/internal/pass"
+	"ggufreap/manifest/lists"
+)
+
+// sums compares the sum of each of the model's files with that of its entry.
+func (c *checker) sums(ctx context.Context, s lists.Sums) error {
+	if c.options.Quick {
+		return fmt.Errorf("a list of sums: %w", ErrNotQuick)
+	}
+	entries := make([]listedFile, len(s))
+	for i, sum := range s {
+		entries[i] = listedFile{sum.Name, -1, sum.SHA256, ""}
+	}
+	return c.listing(ctx, "the list of sums", entries)
+}
+
+// tree compares each of the model's files with its entry.
+func (c *checker) tree(ctx context.Context, t lists.Tree) error {
+	entries := make([]listedFile, len(t))
+	for i, f := range t {
+		entries[i] = listedFile{path: f.Path, size: f.Size}
+		if f.SHA256 == nil {
+			entries[i].no = "it is not in large-file storage, and a git object name is no hash of its bytes alone"
+			continue
+		}
+		entries[i].sha256 = *f.SHA256
+	}
+	c.saySource()
+	return c.listing(ctx, "the tree listing", entries)
+}
+
+// saySource says whose listing this is, as far as anybody told.
+func (c *checker) saySource() {
+	repo, revision := c.options.Repo, c.options.Revision
+	if repo == "" || revision == "" {
+		c.report.gap("a tree listing does not name its repository and revision, and nobody said both",
+			"whose files these are and of when; --repo and --revision put it on record")
+	}
+	if repo != "" || revision != "" {
+		c.report.note("", fmt.Sprintf("the listing is of repository %q at revision %q, as told; it does not say so itself", repo, revision))
+	}
+	if revision != "" && !isCommit(revision) {
+		c.report.note("", fmt.Sprintf("revision %q is no commit of 40 hexadecimal digits: a branch or tag can move", revision))
+	}
+}
+
+func isCommit(revision string) bool {
+	return len(revision) == 40 && strings.Trim(revision, "0123456789abcdef") == ""
+}
+
+// A listedFile is what a list says of one file.
+type listedFile struct {
+	path   string // with forward slashes
+	size   int64  // -1 when the list does not say
+	sha256 manifest.Sum
+	no     string // why there is no sha256, or ""
+}
+
+// listing compares the model's files with a list.
+func (c *checker) listing(ctx context.Context, what string, entries []listedFile) error {
+	var found []int // index in entries of each file's, or -1
+	listed := 0
+	for _, path := range c.model.Paths() {
+		i := c.lookUp(what, path, entries)
+		found = append(found, i)
+		if i >= 0 {
+			listed++
+		}
+	}
+	if others := len(entries) - listed; others > 0 {
+		c.report.gap(fmt.Sprintf("%s names other files too: %d", what, others), "whether those are there and right")
+	}
+	return c.compareFiles(ctx, what, entries, found)
+}
+
+// lookUp finds the entry of a file and compares what needs no reading. It returns -1
+// when there is nothing to compare the bytes with.
+func (c *checker) lookUp(what, path string, entries []listedFile) int {
+	name := filepath.Base(path)
+	candidates := closestPaths(path, entries)
+	switch len(candidates) {
+	case 0:
+		c.report.find(KindExtra, name, "is not in "+what)
+		return -1
+	case 1:
+	default:
+		c.report.find(KindList, name, fmt.Sprintf("%s has several files of that name: %q and %q", what, entries[candidates[0]].path, entries[candidates[1]].path))
+		return -1
+	}
+	e := entries[candidates[0]]
+	if e.no != "" {
+		c.report.find(KindList, name, fmt.Sprintf("%s has no sha256 of it: %s", what, e.no))
+		return -1
+	}
+	return candidates[0]
+}
+
+// closestPaths returns the entries whose names end as the path does, for as many parts
+// as any of them: a list can hold files of one name in several folders.
+func closestPaths(path string, entries []listedFile) []int {
+	if absolute, err := filepath.Abs(path); err == nil {
+		path = absolute
+	}
+	parts := strings.Split(filepath.ToSlash(path), "/")
+	most := 1
+	var closest []int
+	for i, e := range entries {
+		n := sharedTail(parts, strings.Split(e.path, "/"))
+		if n > most {
+			most, closest = n, nil
+		}
+		if n == most {
+			closest = append(closest, i)
+		}
+	}
+	return closest
+}
+
+// sharedTail counts the parts at the end that are the same.
+func sharedTail(a, b []string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
+		n++
+	}
+	return n
+}
+
+// compareFiles compares sizes and then, unless quick, the bytes of the files that have
+// an entry; found has the index of each file's, or -1.
+func (c *checker) compareFiles(ctx context.Context, what string, entries []listedFile, found []int) error {
+	files := c.model.Files
+	todo := []int{}
+	for i, at := range found {
+		if at < 0 {
+			continue
+		}
+		if size := entries[at].size; size >= 0 && size != files[i].Size {
+			c.report.find(KindDigest, filepath.Base(files[i].Name), fmt.Sprintf("has %s, %s says %s", words.Count(files[i].Size, "byte"), what, words.Group(size)))
+			continue
+		}
+		todo = append(todo, i)
+	}
+	if c.options.Quick {
+		c.report.checked(fmt.Sprintf("sizes: %d of %d files have the bytes that %s says", len(todo), len(files), what))
+		c.report.gap("no file was read", "whether any byte is the one listed")
+		return nil
+	}
+	sums, err := c.sumFiles(ctx, todo)
+	if err != nil {
+		return err
+	}
+	same := 0
+	for n, i := range todo {
+		if want := entries[found[i]].sha256; sums[n] != want {
+			c.report.find(KindDigest, filepath.Base(files[i].Name), fmt.Sprintf("sha256 is %s, %s says %s", sums[n], what, want))
+			continue
+		}
+		same++
+	}
+	c.report.checked(fmt.Sprintf("sha256: %d of %d files have the one that %s says", same, len(files), what))
+	return nil
+}
+
+// sumFiles returns the SHA-256 of the files with the given indexes.
+func (c *checker) sumFiles(ctx context.Context, todo []int) ([]manifest.Sum, error) {
+	var total int64
+	for _, i := range todo {
+		total += c.model.Files[i].Size
+	}
+	count := pass.NewMeter(total, c.options.Progress)
+	sums := make([]manifest.Sum, len(todo))
+	err := pass.ForEach(ctx, len(todo), c.options.Workers, func(ctx context.Context, n int, w *pass.Worker) error {
+		f := c.model.Files[todo[n]]
+		hasher := w.Hasher()
+		if err := pass.Scan(ctx, f, f.Size, w.Buf, io.MultiWriter(hasher, count), nil); err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+		sums[n] = hasher.Sum()
+		return nil
+	})
+	return sums, err
+}

@@ -1,0 +1,176 @@
+package verify
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"ggufreap/gguf/words"
+	"ggufreap/manifest"
+)
+
+// maxSlabFindings bounds the findings about the slabs of one tensor: there can be a
+// quarter of a million in a model that is another one altogether.
+const maxSlabFindings = 50
+
+// A comparison holds what was measured of an artifact against a pin, and notes the
+// differences in a report.
+type comparison struct {
+	report    *Report
+	got, want *manifest.Pin
+	quick     bool                       // got has no digests of data
+	file      func(tensor string) string // that holds a tensor of got
+}
+
+// run compares everything and reports whether weights and metadata are those pinned.
+func (c *comparison) run() bool {
+	before := len(c.report.Findings)
+	c.tensors()
+	c.metadata()
+	if len(c.report.Findings) > before {
+		c.files()
+		return false
+	}
+	c.sameFiles()
+	return len(c.report.Findings) == before
+}
+
+// tensors compares names, types, shapes and, unless quick, data.
+func (c *comparison) tensors() {
+	got := manifest.ByName(c.got)
+	same := map[string]bool{}
+	for _, w := range c.want.Tensors {
+		same[w.Name] = true
+	}
+	for _, change := range manifest.CompareTensors(c.want, c.got) {
+		same[change.Name] = c.quick && change.Change == manifest.Changed
+		if !same[change.Name] {
+			c.tensor(change)
+		}
+	}
+	var count int
+	var size int64
+	for i := range c.want.Tensors {
+		w := &c.want.Tensors[i]
+		if same[w.Name] && (c.quick || c.slabs(got[w.Name], w) == 0) {
+			count++
+			size += w.Size
+		}
+	}
+	what := "names, types and shapes"
+	if !c.quick {
+		what += ", and every byte of data"
+	}
+	c.report.checked(fmt.Sprintf("tensors: %s of %s as pinned, %s: %s", words.Group(count), words.Group(len(c.want.Tensors)), words.Count(size, "byte"), what))
+}
+
+// tensor reports a tensor that is not as pinned: A is what was pinned, B what was
+// measured.
+func (c *comparison) tensor(change manifest.TensorChange) {
+	switch change.Change {
+	case manifest.Added:
+		c.find(KindExtra, change.B, manifest.NoExpert, change.StructureText())
+	case manifest.Removed:
+		c.find(KindMissing, change.A, manifest.NoExpert, change.StructureText())
+	case manifest.Changed:
+		if c.slabs(change.B, change.A) == 0 {
+			c.find(KindDigest, change.B, manifest.NoExpert, fmt.Sprintf("blake3 is %s, the pin says %s", change.B.BLAKE3, change.A.BLAKE3))
+		}
+	default:
+		c.find(KindStructure, change.B, manifest.NoExpert, change.StructureText())
+	}
+}
+
+// slabs compares the slabs of a tensor and returns how many differ. A pin whose tensor
+// digest is right and a slab's is not would mislead whoever trusts the slab's.
+func (c *comparison) slabs(g, w *manifest.Tensor) int {
+	if g.SlabCount() != w.SlabCount() {
+		return 0
+	}
+	found := 0
+	for i := range w.SlabCount() {
+		if a, b := g.Slabs.At(i), w.Slabs.At(i); !bytes.Equal(a, b) {
+			if found++; found <= maxSlabFindings {
+				c.find(KindDigest, g, i, fmt.Sprintf("%s, the pin says %x", manifest.SlabText(g, a), b))
+			}
+		}
+	}
+	if found > maxSlabFindings {
+		c.find(KindDigest, g, manifest.NoExpert, words.Count(found-maxSlabFindings, "more expert")+" "+words.Verb(found-maxSlabFindings, "differs", "differ"))
+	}
+	return found
+}
+
+func (c *comparison) find(kind Kind, t *manifest.Tensor, expert int, what string) {
+	c.report.Findings = append(c.report.Findings, Finding{Kind: kind, File: c.file(t.Name), Tensor: t.Name, Expert: expert, What: what})
+}
+
+// metadata compares all keys but split.*.
+func (c *comparison) metadata() {
+	changes := manifest.ComparePairs(c.want.Metadata, c.got.Metadata)
+	for _, change := range changes {
+		c.report.find(KindMetadata, "", change.String())
+	}
+	if len(changes) == 0 {
+		c.report.checked(fmt.Sprintf("metadata: %s as pinned, split.* aside", words.Count(len(c.want.Metadata), "key")))
+	}
+}
+
+// files notes files that are not those pinned, where weights or metadata differ.
+func (c *comparison) files() {
+	want := map[string]manifest.File{}
+	for _, f := range c.want.Files {
+		want[f.Name] = f
+	}
+	for _, g := range c.got.Files {
+		if w, ok := want[g.Name]; ok && w.Size == g.Size && w.SHA256 != g.SHA256 && !c.quick && !c.reported(g.Name) {
+			c.report.find(KindDigest, g.Name, fmt.Sprintf("sha256 is %s, the pin says %s", g.SHA256, w.SHA256))
+		}
+	}
+}
+
+// reported reports whether the bytes of a file were found wrong already.
+func (c *comparison) reported(file string) bool {
+	return slices.ContainsFunc(c.report.Findings, func(f Finding) bool {
+		return f.Kind == KindDigest && f.Tensor == "" && path.Base(f.File) == file
+	})
+}
+
+// sameFiles compares the files of an artifact whose weights and metadata are those
+// pinned. Another cut is no fault; the same names and sizes with other bytes are.
+func (c *comparison) sameFiles() {
+	sameBytes := slices.EqualFunc(c.got.Files, c.want.Files, func(g, w manifest.File) bool {
+		return g.Size == w.Size && (c.quick || g.SHA256 == w.SHA256)
+	})
+	sameNames := slices.EqualFunc(c.got.Files, c.want.Files, func(g, w manifest.File) bool { return g.Name == w.Name && g.Size == w.Size })
+	switch {
+	case sameBytes && sameNames && c.quick:
+		c.report.checked(fmt.Sprintf("files: names and sizes of %d as pinned", len(c.want.Files)))
+	case sameBytes && sameNames:
+		c.report.checked(fmt.Sprintf("files: sha256 of %d as pinned", len(c.want.Files)))
+	case sameBytes:
+		c.report.note("", "the files are those pinned under other names: "+fileList(c.want.Files))
+	case sameNames:
+		for i, g := range c.got.Files {
+			if w := c.want.Files[i]; g.SHA256 != w.SHA256 && !c.reported(g.Name) {
+				c.report.find(KindDigest, g.Name, fmt.Sprintf("sha256 is %s, the pin says %s: bytes that belong to no tensor and no key differ, or their order", g.SHA256, w.SHA256))
+			}
+		}
+	default:
+		c.report.note("", fmt.Sprintf("%s, the pin is of %s: the same model cut or laid out another way", words.Count(len(c.got.Files), "file"), words.Group(len(c.want.Files))))
+	}
+}
+
+func fileList(files []manifest.File) string {
+	const most = 3
+	var names []string
+	for _, f := range files[:min(len(files), most)] {
+		names = append(names, fmt.Sprintf("%q", f.Name))
+	}
+	if len(files) > most {
+		names = append(names, fmt.Sprintf("and %d more", len(files)-most))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,49 @@
+package verify
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"ggufreap/manifest"
+	"ggufreap/manifest/lists"
+)
+
+// ReadEvidence reads the file at path, which may be a pin, a tree listing of the Hugging
+// Face hub, a manifest of llama-gguf-hash, or a list of SHA-256 sums. It tells them
+// apart by how they begin.
+func ReadEvidence(path string) (Evidence, error) {
+	f, _, err := manifest.OpenRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	e, err := decodeEvidence(bufio.NewReader(f))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return e, nil
+}
+
+func decodeEvidence(r *bufio.Reader) (Evidence, error) {
+	head, err := r.Peek(512)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	text := strings.TrimLeft(string(head), " \t\r\n")
+	word, _, _ := strings.Cut(text, " ")
+	switch {
+	case bytes.HasPrefix(head, manifest.ZstdMagic) || strings.HasPrefix(text, "{"):
+		return manifest.DecodePin(r)
+	case strings.HasPrefix(text, "["):
+		return lists.ReadTree(r)
+	case strings.HasPrefix(text, "GGUF"):
+		return nil, fmt.Errorf("a model, want a pin or a list of digests")
+	case lists.IsHashName(word):
+		return lists.ReadGGUFHashes(r)
+	}
+	sums, err := lists.ReadSums(r)
+	return lists.Sums(sums), err
+}

@@ -1,0 +1,128 @@
+package verify
+
+import (
+	"fmt"
+	"path"
+	"slices"
+
+	"ggufreap/gguf/words"
+	"ggufreap/manifest"
+)
+
+// readPin reads the pin that the folder holds of itself.
+func (v *verifier) readPin() {
+	if !slices.Contains(v.files, manifest.PinName) {
+		v.report.gap("there is no "+manifest.PinName, "which tensor or expert it is, should a file be damaged")
+		return
+	}
+	pin, err := manifest.ReadPin(v.path(manifest.PinName))
+	if err != nil {
+		v.report.find(KindList, manifest.PinName, about(v.path(manifest.PinName), err))
+		return
+	}
+	v.pin = pin
+}
+
+// pins lists the pins that say which tensors have slabs.
+func (v *verifier) pins() []*manifest.Pin {
+	return slices.DeleteFunc([]*manifest.Pin{v.pin, v.options.Source}, func(p *manifest.Pin) bool { return p == nil })
+}
+
+// compareHeaders compares with the folder's pin what needs no data.
+func (v *verifier) compareHeaders() {
+	if v.options.Source != nil {
+		v.report.gap("a source's pin was given and data not read", "whether the release is made of the source's bytes")
+	}
+	m := v.main()
+	if v.pin == nil || m == nil || m.Err() != nil {
+		return
+	}
+	var o manifest.BuildOptions
+	o.Follow(m, v.pin)
+	got, err := manifest.PinHeaders(m, o)
+	if err != nil {
+		v.report.find(KindUnreadable, "", err.Error())
+		return
+	}
+	v.comparison(got, true).run()
+}
+
+// comparePin compares everything with the folder's pin.
+func (v *verifier) comparePin() {
+	if v.pin != nil && v.got != nil {
+		v.comparison(v.got, false).run()
+	}
+}
+
+func (v *verifier) comparison(got *manifest.Pin, quick bool) *comparison {
+	return &comparison{report: v.report, got: got, want: v.pin, quick: quick, file: v.fileOf()}
+}
+
+// fileOf returns a function that names the file of a tensor of the main model.
+func (v *verifier) fileOf() func(tensor string) string { return fileOfTensor(v.main(), v.name) }
+
+// pinSays adds to a finding about a file's sum that the pin has the one that was measured.
+func (v *verifier) pinSays(name string, sum manifest.Sum) string {
+	if v.pin == nil {
+		return ""
+	}
+	for _, f := range v.pin.Files {
+		if f.Name == path.Base(name) && f.SHA256 == sum {
+			return "; " + manifest.PinName + " says what was measured"
+		}
+	}
+	return ""
+}
+
+// prove proves the main model from its source's pin.
+func (v *verifier) prove() {
+	if v.options.Source == nil {
+		v.report.gap("no pin of the source was given", "whether the weights are those of the model that they are said to be from")
+		return
+	}
+	if v.got == nil {
+		v.report.gap("the data could not be read", "whether the release is made of the source's bytes")
+		return
+	}
+	var o ProveOptions
+	if v.options.Prove != nil {
+		o = v.options.Prove(v.main())
+	}
+	o.File = v.fileOf()
+	proof, findings := Prove(v.got, v.options.Source, o)
+	v.report.Proof = proof
+	v.report.Findings = append(v.report.Findings, findings...)
+	v.reportProof(proof, o.ExpertIDs)
+	if o.Keep != nil && !slices.ContainsFunc(findings, func(f Finding) bool { return f.Kind == KindPlan }) {
+		v.report.checked("plan: the experts found by their bytes are those that it keeps")
+	}
+}
+
+// reportProof says in words what was proven.
+func (v *verifier) reportProof(p *Proof, ids func(tensor string) bool) {
+	tensors := map[string]int{}
+	for _, t := range p.Tensors {
+		tensors[t.As]++
+	}
+	v.report.checked(fmt.Sprintf("derivation: %s of %s of tensor data are those of %q: %s identical, %s made of its experts",
+		words.Group(p.Proven), words.Count(p.Proven+p.Unproven, "byte"), p.Source, words.Count(tensors[ProvenIdentical], "tensor"), words.Group(tensors[ProvenSlabs])))
+	for _, t := range p.Tensors {
+		if ids != nil && ids(t.Name) && t.As != ProvenIDs {
+			v.report.gap(fmt.Sprintf("tensor %q holds expert ids, some of which were replaced", t.Name), "whether those ids are right")
+		}
+	}
+	if !manifest.SameOrder(v.options.Source, v.got) {
+		v.report.note("", "the tensors stand in another order than in the source")
+	}
+}
+
+// checkTokenizer looks for what turns text into tokens, and says what it saw.
+func (v *verifier) checkTokenizer() {
+	m := v.main()
+	if m == nil {
+		return
+	}
+	if t := readTokenizer(m); t.fault == nil && t.stated != "" {
+		v.report.checked("tokenizer: " + t.stated)
+	}
+}

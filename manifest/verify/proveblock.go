@@ -1,0 +1,304 @@
+package verify
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ggufreap/manifest"
+)
+
+// A group is the slabbed tensors of one block, in which experts stand in one order.
+type group struct {
+	block           string
+	release, source []*manifest.Tensor
+}
+
+// group returns the group that a tensor belongs to.
+func (p *prover) group(tensor string) *group {
+	block := blockOf(tensor)
+	i := slices.IndexFunc(p.groups, func(g *group) bool { return g.block == block })
+	if i < 0 {
+		i = len(p.groups)
+		p.groups = append(p.groups, &group{block: block})
+	}
+	return p.groups[i]
+}
+
+func (g *group) add(release, source *manifest.Tensor) {
+	g.release = append(g.release, release)
+	g.source = append(g.source, source)
+}
+
+// blockOf returns "blk.7" for "blk.7.ffn_up_exps.weight", and the whole name of a tensor
+// that is in no block.
+func blockOf(tensor string) string {
+	if rest, ok := strings.CutPrefix(tensor, "blk."); ok {
+		if number, _, ok := strings.Cut(rest, "."); ok {
+			return "blk." + number
+		}
+	}
+	return tensor
+}
+
+// blocks finds the experts of every block, and compares them with the plan.
+func (p *prover) blocks() {
+	var strays []stray
+	for _, g := range p.groups {
+		if !p.sameCounts(g) {
+			continue
+		}
+		if n := g.release[0].Slabs.Count; n != p.kept() {
+			p.find(KindStructure, g.release[0].Name, manifest.NoExpert, "has %d experts, %s has %d", n, p.groups[0].block, p.kept())
+		}
+		keep, lost := p.recover(g)
+		strays = append(strays, lost...)
+		p.proof.Blocks = append(p.proof.Blocks, BlockProof{g.block, keep})
+	}
+	p.comparePlan()
+	p.reportStrays(strays)
+}
+
+// sameCounts wants as many experts in all tensors of a block.
+func (p *prover) sameCounts(g *group) bool {
+	same := true
+	for i, r := range g.release {
+		if a, b := r.Slabs.Count, g.release[0].Slabs.Count; a != b {
+			p.find(KindStructure, r.Name, manifest.NoExpert, "has %d experts, tensor %q of the block has %d", a, g.release[0].Name, b)
+			same = false
+		}
+		if a, b := g.source[i].Slabs.Count, g.source[0].Slabs.Count; a != b {
+			p.find(KindStructure, r.Name, manifest.NoExpert, "had %d experts in the source, tensor %q of the block had %d", a, g.release[0].Name, b)
+			same = false
+		}
+	}
+	return same
+}
+
+// expert returns what identifies an expert in all tensors of a block together.
+func expert(tensors []*manifest.Tensor, i int) string {
+	var id []byte
+	for _, t := range tensors {
+		id = append(id, t.Slabs.At(i)...)
+	}
+	return string(id)
+}
+
+// recover returns the source's expert that each expert of a block is. An expert is found
+// only when all its slabs are the same expert's. Experts that are equal to the last bit
+// cannot be told apart: they are taken as the plan has them, or else in ascending order.
+// What is not found is proven slab by slab, and strays are returned.
+func (p *prover) recover(g *group) (keep []int, strays []stray) {
+	ids := map[string][]int{}
+	for i := range g.source[0].Slabs.Count {
+		id := expert(g.source, i)
+		ids[id] = append(ids[id], i)
+	}
+	free := make(map[string][]int, len(ids))
+	for id, list := range ids {
+		free[id] = slices.Clone(list)
+	}
+	keep = make([]int, g.release[0].Slabs.Count)
+	for i := range keep {
+		keep[i] = manifest.NoExpert
+		id := expert(g.release, i)
+		if at := slices.Index(free[id], p.planned(g.block, i)); at >= 0 {
+			keep[i] = free[id][at]
+			free[id] = slices.Delete(free[id], at, at+1)
+		}
+	}
+	for i := range keep {
+		id := expert(g.release, i)
+		switch {
+		case keep[i] != manifest.NoExpert:
+		case len(free[id]) > 0:
+			keep[i], free[id] = free[id][0], free[id][1:]
+		case len(ids[id]) > 0:
+			keep[i] = ids[id][0]
+			p.find(KindExperts, g.release[0].Name, i, "is the source's expert %d of %s, which is there already", keep[i], g.block)
+		default:
+			var lost []stray
+			keep[i], lost = p.diagnose(g, i)
+			strays = append(strays, lost...)
+			continue
+		}
+		for _, r := range g.release {
+			p.proveSlab(r)
+		}
+	}
+	return keep, strays
+}
+
+func (p *prover) proveSlab(t *manifest.Tensor) {
+	p.prove(t.Name, t.Size/int64(t.Slabs.Count), ProvenSlabs)
+}
+
+// planned returns the source's expert that expert i of a block should be, or NoExpert.
+func (p *prover) planned(block string, i int) int {
+	number, err := strconv.Atoi(strings.TrimPrefix(block, "blk."))
+	if list := p.options.Keep[number]; err == nil && i < len(list) {
+		return list[i]
+	}
+	return manifest.NoExpert
+}
+
+// A stray is a slab that is no expert of the source's tensor of that name.
+type stray struct {
+	tensor *manifest.Tensor
+	expert int
+}
+
+// diagnose looks at an expert whose slabs are not all the same expert's. It takes the
+// expert for the one that most of its slabs are, and says what is wrong with the others.
+func (p *prover) diagnose(g *group, i int) (most int, strays []stray) {
+	matches := make([][]int, len(g.release))
+	votes := map[int]int{}
+	most = manifest.NoExpert
+	for n, r := range g.release {
+		for j := range g.source[n].Slabs.Count {
+			if bytes.Equal(g.source[n].Slabs.At(j), r.Slabs.At(i)) {
+				matches[n] = append(matches[n], j)
+				if votes[j]++; most == manifest.NoExpert || votes[j] > votes[most] {
+					most = j
+				}
+			}
+		}
+	}
+	for n, r := range g.release {
+		switch {
+		case len(matches[n]) == 0:
+			strays = append(strays, stray{r, i})
+		case slices.Contains(matches[n], most):
+			p.proveSlab(r)
+		default:
+			p.find(KindExperts, r.Name, i, "is the source's expert %d, other tensors of the block have expert %d there", matches[n][0], most)
+		}
+	}
+	return most, strays
+}
+
+// reportStrays looks for the strays in the other tensors of the source.
+func (p *prover) reportStrays(strays []stray) {
+	places := map[string]string{} // by slab digest
+	for _, s := range strays {
+		if s.tensor.Slabs.Bytes == nil {
+			places[string(s.tensor.Slabs.At(s.expert))] = ""
+		}
+	}
+	for _, t := range p.source.Tensors {
+		for i := range t.SlabCount() {
+			if place, wanted := places[string(t.Slabs.At(i))]; wanted && place == "" {
+				places[string(t.Slabs.At(i))] = fmt.Sprintf("expert %d of the source's tensor %q", i, t.Name)
+			}
+		}
+	}
+	listed := map[string]int{} // by tensor
+	for _, s := range strays {
+		if listed[s.tensor.Name]++; listed[s.tensor.Name] > maxSlabFindings {
+			continue
+		}
+		place := places[string(s.tensor.Slabs.At(s.expert))]
+		if place == "" {
+			place = "no expert of the source"
+		}
+		p.find(KindDigest, s.tensor.Name, s.expert, "is %s", place)
+	}
+	for _, t := range p.release.Tensors {
+		if more := listed[t.Name] - maxSlabFindings; more > 0 {
+			p.find(KindDigest, t.Name, manifest.NoExpert, "%d more experts are not the source's", more)
+		}
+	}
+}
+
+// comparePlan compares the keep lists that were found with those of the plan.
+func (p *prover) comparePlan() {
+	if p.options.Keep == nil {
+		return
+	}
+	found := map[string][]int{}
+	for _, b := range p.proof.Blocks {
+		found[b.Block] = b.Keep
+	}
+	for _, number := range slices.Sorted(maps.Keys(p.options.Keep)) {
+		block := fmt.Sprintf("blk.%d", number)
+		keep, ok := found[block]
+		if !ok {
+			p.findIn(block, manifest.NoExpert, "has no experts to compare, the plan keeps %d", len(p.options.Keep[number]))
+			continue
+		}
+		p.compareList(block, keep, p.options.Keep[number])
+		delete(found, block)
+	}
+	for _, b := range p.proof.Blocks {
+		if _, ok := found[b.Block]; ok {
+			p.findIn(b.Block, manifest.NoExpert, "has %d experts, the plan does not name the block", len(b.Keep))
+		}
+	}
+}
+
+func (p *prover) compareList(block string, found, planned []int) {
+	if len(found) != len(planned) {
+		p.findIn(block, manifest.NoExpert, "has %d experts, the plan keeps %d", len(found), len(planned))
+		return
+	}
+	differ := 0
+	for i, id := range found {
+		if id == planned[i] || id == manifest.NoExpert {
+			continue
+		}
+		if differ++; differ <= maxSlabFindings {
+			p.findIn(block, i, "is the source's expert %d, the plan says %d", id, planned[i])
+		}
+	}
+	if differ > maxSlabFindings {
+		p.findIn(block, manifest.NoExpert, "%d more experts are not those of the plan", differ-maxSlabFindings)
+	}
+}
+
+// findIn notes a difference from the plan in a block, naming it by its first tensor.
+func (p *prover) findIn(block string, expert int, format string, args ...any) {
+	tensor := ""
+	for _, g := range p.groups {
+		if g.block == block {
+			tensor = g.release[0].Name
+		}
+	}
+	p.find(KindPlan, tensor, expert, block+" "+format, args...)
+}
+
+// An idTable is a tensor of expert ids, in the release and in the source.
+type idTable struct{ release, source *manifest.Tensor }
+
+// expertIDs proves tables of expert ids: under their old numbers they must be the
+// source's. A table in which ids of dropped experts were replaced cannot be proven.
+func (p *prover) expertIDs() {
+	for _, t := range p.tables {
+		name := t.release.Name
+		keep := p.keepOf(blockOf(name))
+		if keep == nil || p.options.OldIDs == nil {
+			continue
+		}
+		old, err := p.options.OldIDs(name, keep)
+		switch {
+		case err != nil:
+			p.find(KindExperts, name, manifest.NoExpert, "%v", err)
+		case old == t.source.BLAKE3:
+			p.prove(name, t.release.Size, ProvenIDs)
+		case t.release.BLAKE3 == t.source.BLAKE3:
+			p.find(KindExperts, name, manifest.NoExpert, "still has the source's expert numbers")
+		}
+	}
+}
+
+// keepOf returns the keep list that was found for a block, nil when it was not found whole.
+func (p *prover) keepOf(block string) []int {
+	for _, b := range p.proof.Blocks {
+		if b.Block == block && !slices.Contains(b.Keep, manifest.NoExpert) {
+			return b.Keep
+		}
+	}
+	return nil
+}

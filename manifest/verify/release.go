@@ -1,0 +1,365 @@
+package verify
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"ggufreap/gguf"
+	"ggufreap/gguf/words"
+	"ggufreap/manifest"
+	"ggufreap/manifest/lists"
+)
+
+// Options say what to look at and what to expect.
+type Options struct {
+	// Fast skips reading data: sums and the weights digest are not checked.
+	Fast bool
+	// Strict makes a finding of everything that is otherwise only noted.
+	Strict bool
+	// Expect are facts that the artifact must have.
+	Expect []Expectation
+	// Inspect looks at the opened model for the caller, who knows what this package
+	// does not, and adds to the report.
+	Inspect func(m *gguf.Model, r *Report)
+	// Source, unless nil, is the pin of what the release was made from. The release is
+	// then proven to be made of its bytes, see [Prove].
+	Source *manifest.Pin
+	// Prove says what is known of the opened release; nil for nothing.
+	Prove func(m *gguf.Model) ProveOptions
+	// Workers is how many files are read at once; 0 means one a processor.
+	Workers int
+	// Progress is told how many bytes of the files are read.
+	Progress manifest.Progress
+}
+
+// Release checks a release folder, or the artifact that the file at path belongs to. In
+// a folder with a list of sums, every listed file must be there with the listed bytes,
+// and every model file must be listed. The shard set must be complete and consistent,
+// with offsets and sizes inside the files. A pin in the folder tells which tensor and
+// which expert is not what it should be. Everything wrong is in the report at once; the
+// error only means that the check could not be carried out.
+func Release(ctx context.Context, path string, o Options) (*Report, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range o.Expect {
+		if _, err := factNamed(e.Key); err != nil {
+			return nil, err
+		}
+	}
+	v := &verifier{options: o, report: newReport(path)}
+	if info.IsDir() {
+		v.dir = path
+		if err := v.list(); err != nil {
+			return nil, err
+		}
+		if slices.Contains(v.files, manifest.JournalName) {
+			v.report.find(KindList, manifest.JournalName, "marks a release that is unfinished")
+		}
+		v.readList()
+		v.compareNames()
+		v.openModels(v.modelFiles())
+		v.readPin()
+	} else {
+		v.dir = filepath.Dir(path)
+		v.report.gap("only the artifact that this file belongs to was looked at", "what else its folder holds, and a list of sums there")
+		v.openModels([]string{filepath.Base(path)})
+	}
+	defer v.close()
+	if err := v.checkOne(); err != nil {
+		return nil, err
+	}
+	if err := v.readData(ctx); err != nil {
+		return nil, err
+	}
+	v.checkTokenizer()
+	v.inspect()
+	if err := v.expect(); err != nil {
+		return nil, err
+	}
+	if o.Strict {
+		v.report.findNotes()
+	}
+	return v.report, nil
+}
+
+// A verifier gathers what is known of one folder. File names are relative to it, with
+// forward slashes.
+type verifier struct {
+	options Options
+	report  *Report
+	dir     string
+	files   []string        // regular files in the folder, links followed
+	listed  []lists.FileSum // the entries of the list of sums
+	hasList bool            // the list was read without fault
+	models  []*gguf.Model
+	pin     *manifest.Pin // the folder's own, or nil
+	got     *manifest.Pin // of the main model, once its data was read, or nil
+	read    int64         // bytes of that
+}
+
+func (v *verifier) path(name string) string { return filepath.Join(v.dir, filepath.FromSlash(name)) }
+
+// name is the inverse of path.
+func (v *verifier) name(path string) string {
+	name, err := filepath.Rel(v.dir, path)
+	if err != nil {
+		return path
+	}
+	return filepath.ToSlash(name)
+}
+
+// list lists the files of the folder. What lies in folders below it is looked at only as
+// far as the list of sums names it.
+func (v *verifier) list() error {
+	entries, err := os.ReadDir(v.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := e.Name()
+		info, err := os.Stat(v.path(name))
+		switch {
+		case err != nil:
+			v.report.note(name, "link that leads nowhere")
+		case info.IsDir():
+			v.report.note(name, "folder: only what "+manifest.SumsName+" lists is looked at in it")
+		case !info.Mode().IsRegular():
+			v.report.note(name, "not a regular file, not looked at")
+		default:
+			v.files = append(v.files, name)
+		}
+	}
+	return nil
+}
+
+// readList reads the list of sums, if there is one.
+func (v *verifier) readList() {
+	list, err := readBounded(v.path(manifest.SumsName), lists.MaxSumsBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		v.report.gap("there is no "+manifest.SumsName, "whether these are the bytes that were published")
+		return
+	}
+	if err != nil {
+		v.report.find(KindUnreadable, manifest.SumsName, about(v.path(manifest.SumsName), err))
+		return
+	}
+	sums, err := lists.ReadSums(bytes.NewReader(list))
+	var faults *lists.SumsError
+	switch {
+	case errors.As(err, &faults):
+		v.listFaults(faults.Faults)
+	case err != nil:
+		v.report.find(KindUnreadable, manifest.SumsName, err.Error())
+	default:
+		v.listed, v.hasList = sums, true
+		v.listFaults(lists.OddForms(list))
+		v.report.gap(manifest.SumsName+" is not signed", "who wrote it: whoever can change a file can change the list")
+	}
+}
+
+func (v *verifier) listFaults(faults []lists.SumsFault) {
+	for _, fault := range faults {
+		v.report.find(KindList, manifest.SumsName, fault.String())
+	}
+}
+
+// readBounded reads a file of at most so many bytes.
+func readBounded(path string, most int64) ([]byte, error) {
+	f, _, err := manifest.OpenRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("more than %d bytes", most)
+	}
+	return data, err
+}
+
+// compareNames compares the list with the folder, and keeps the entries that are there.
+func (v *verifier) compareNames() {
+	if !v.hasList {
+		return
+	}
+	names := map[string]bool{manifest.SumsName: true}
+	var there []lists.FileSum
+	for _, s := range v.listed {
+		names[s.Name] = true
+		info, err := os.Stat(v.path(s.Name))
+		switch {
+		case s.Name == manifest.SumsName:
+			v.report.find(KindList, manifest.SumsName, "lists itself, which no list can do rightly")
+		case errors.Is(err, fs.ErrNotExist):
+			v.report.find(KindMissing, s.Name, "is listed and not there")
+		case err != nil:
+			v.report.find(KindUnreadable, s.Name, about(v.path(s.Name), err))
+		case !info.Mode().IsRegular():
+			v.report.find(KindUnreadable, s.Name, "is listed and not a regular file")
+		default:
+			there = append(there, s)
+		}
+	}
+	for _, name := range v.files {
+		switch {
+		case names[name]:
+		case gguf.IsModelFile(name):
+			v.report.find(KindExtra, name, "is a model file that "+manifest.SumsName+" does not list")
+		case name == manifest.PinName:
+			v.report.find(KindExtra, name, "is a pin that "+manifest.SumsName+" does not list")
+		default:
+			v.report.note(name, "not listed in "+manifest.SumsName)
+		}
+	}
+	v.report.checked(fmt.Sprintf("names: %s listed, %s of them there, %s in the folder", words.Group(len(v.listed)), words.Group(len(there)), words.Count(len(v.files), "file")))
+	v.listed = there
+}
+
+// checkOne refuses a folder that holds several artifacts and no list to say that they
+// belong together.
+func (v *verifier) checkOne() error {
+	if len(v.models) < 2 || slices.Contains(v.files, manifest.SumsName) {
+		return nil
+	}
+	var names []string
+	for _, m := range v.models {
+		names = append(names, fmt.Sprintf("%q", v.name(m.Files[0].Name)))
+	}
+	return fmt.Errorf("%s: holds %d artifacts and no %s that lists them, name one of them: %s", v.dir, len(names), manifest.SumsName, strings.Join(names, ", "))
+}
+
+// modelFiles returns the model files that belong to the release: those listed, or all
+// when there is no list.
+func (v *verifier) modelFiles() []string {
+	var names []string
+	if v.hasList {
+		for _, s := range v.listed {
+			names = append(names, s.Name)
+		}
+	} else {
+		names = slices.Clone(v.files)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return !gguf.IsModelFile(name) })
+	slices.Sort(names)
+	return names
+}
+
+// openModels opens the artifacts that the named files belong to, the largest first.
+func (v *verifier) openModels(names []string) {
+	seen := map[string]bool{}     // paths that some opened model has, or could not read
+	unusable := map[string]bool{} // messages: each shard of a set gives the same
+	for _, name := range names {
+		if seen[v.path(name)] {
+			continue
+		}
+		m, err := gguf.Open(v.path(name))
+		if err != nil {
+			if !unusable[err.Error()] {
+				v.report.find(KindStructure, name, about(v.path(name), err))
+			}
+			unusable[err.Error()] = true
+			continue
+		}
+		if seen[filepath.Clean(m.Paths()[0])] { // by a link that is no shard's name
+			m.Close()
+			continue
+		}
+		v.models = append(v.models, m)
+		for _, path := range slices.Concat(m.Paths(), m.Unreadable) {
+			seen[filepath.Clean(path)] = true
+		}
+		v.reportModel(m)
+	}
+	if len(names) == 0 {
+		v.report.find(KindStructure, "", "there is no model file to check")
+	}
+	slices.SortStableFunc(v.models, func(a, b *gguf.Model) int {
+		return cmp.Compare(b.TensorBytes(), a.TensorBytes())
+	})
+	v.describeMain()
+}
+
+// reportModel reports what was found in the headers of a model.
+func (v *verifier) reportModel(m *gguf.Model) {
+	v.report.problems(m, v.name)
+	v.report.checked(fmt.Sprintf("structure of %q: %s of %s, %s, %s, %s", m.Name, words.Group(len(m.Files)), words.Count(m.Shards, "shard"),
+		words.Count(len(m.Tensors()), "tensor"), words.Count(m.FileBytes(), "file byte"), words.Count(m.TensorBytes(), "tensor byte")))
+}
+
+// main returns the largest artifact, which expectations are about, or nil.
+func (v *verifier) main() *gguf.Model {
+	if len(v.models) == 0 {
+		return nil
+	}
+	return v.models[0]
+}
+
+func (v *verifier) describeMain() {
+	m := v.main()
+	if m == nil {
+		return
+	}
+	v.report.Artifact = describeModel(m)
+	for _, other := range v.models[1:] {
+		v.report.note("", fmt.Sprintf("%q is another artifact; expectations are about %q, the largest", other.Name, m.Name))
+	}
+}
+
+// inspect lets the caller look at the main model.
+func (v *verifier) inspect() {
+	if m := v.main(); m != nil && v.options.Inspect != nil {
+		v.options.Inspect(m, v.report)
+	}
+}
+
+// expect compares the main model with what is expected of it.
+func (v *verifier) expect() error {
+	var held []string
+	for _, e := range v.options.Expect {
+		if v.main() == nil {
+			v.report.find(KindExpectation, "", fmt.Sprintf("%s cannot be told: no model could be opened", e.Key))
+			continue
+		}
+		if e.Key == weightsKey && v.options.Fast {
+			v.report.gap("weights_digest was expected and data not read", "whether the weights are those expected")
+			continue
+		}
+		wrong, err := e.check(v.measured())
+		if err != nil {
+			return err
+		}
+		if wrong != "" {
+			v.report.find(KindExpectation, "", wrong)
+			continue
+		}
+		held = append(held, e.Key+"="+e.Want)
+	}
+	if len(held) > 0 {
+		v.report.checked("expectations that hold: " + strings.Join(held, ", "))
+	}
+	return nil
+}
+
+func (v *verifier) measured() measured {
+	if v.got == nil {
+		return measured{v.main(), manifest.Digest{}}
+	}
+	return measured{v.main(), v.got.WeightsDigest}
+}
+
+func (v *verifier) close() {
+	for _, m := range v.models {
+		m.Close()
+	}
+}

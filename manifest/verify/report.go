@@ -1,0 +1,165 @@
+package verify
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ggufreap/gguf"
+	"ggufreap/manifest"
+)
+
+// Kind says what sort of thing a finding is about.
+type Kind string
+
+// The kinds of findings.
+const (
+	KindList        Kind = "list"        // a list of sums, or a pin, is faulty
+	KindMissing     Kind = "missing"     // a listed file or tensor is not there
+	KindExtra       Kind = "extra"       // a model file or tensor is not listed
+	KindDigest      Kind = "digest"      // bytes are not those listed
+	KindUnreadable  Kind = "unreadable"  // bytes could not be read
+	KindStructure   Kind = "structure"   // headers, shard set, offsets or sizes are wrong
+	KindMetadata    Kind = "metadata"    // keys are not those they should be
+	KindExperts     Kind = "experts"     // tensors disagree on the experts, or on how many there are
+	KindPlan        Kind = "plan"        // the plan is faulty, or experts are not those of the plan
+	KindNote        Kind = "note"        // what is otherwise only noted, see [Options.Strict]
+	KindExpectation Kind = "expectation" // something asked for is not so
+)
+
+// A Finding is one thing about an artifact that is not as it should be.
+type Finding struct {
+	Kind   Kind
+	File   string // "" when it is about no single file
+	Tensor string // "" when it is about no single tensor
+	Expert int    // NoExpert when it is about no single expert
+	What   string
+}
+
+// MarshalJSON writes absent parts as null.
+func (f Finding) MarshalJSON() ([]byte, error) {
+	doc := struct {
+		Kind   Kind    `json:"kind"`
+		File   *string `json:"file"`
+		Tensor *string `json:"tensor"`
+		Expert *int    `json:"expert"`
+		What   string  `json:"what"`
+	}{Kind: f.Kind, What: f.What}
+	if f.File != "" {
+		doc.File = &f.File
+	}
+	if f.Tensor != "" {
+		doc.Tensor = &f.Tensor
+	}
+	if f.Expert != manifest.NoExpert {
+		doc.Expert = &f.Expert
+	}
+	return json.Marshal(doc)
+}
+
+// A Note is worth saying and not wrong.
+type Note struct {
+	File string `json:"file"`
+	What string `json:"what"`
+}
+
+// A Gap is something that was not checked, and what that leaves unproven.
+type Gap struct {
+	What   string `json:"what"`
+	Leaves string `json:"leaves"`
+}
+
+// A Report is all that a check saw. It says what was checked and what was not, so that
+// an empty list of findings is not taken for more than it is.
+type Report struct {
+	Path     string             `json:"path"`
+	Artifact *manifest.Artifact `json:"artifact"` // nil when no model could be opened
+	Findings []Finding          `json:"findings"`
+	Notes    []Note             `json:"notes"`
+	Checked  []string           `json:"checked"`
+	Gaps     []Gap              `json:"gaps"`
+	Proof    *Proof             `json:"proof"` // nil without a pin of the source
+}
+
+func newReport(path string) *Report {
+	return &Report{Path: path, Findings: []Finding{}, Notes: []Note{}, Checked: []string{}, Gaps: []Gap{}}
+}
+
+// OK reports whether nothing was found.
+func (r *Report) OK() bool { return len(r.Findings) == 0 }
+
+// find adds a finding that is about no single tensor.
+func (r *Report) find(kind Kind, file, what string) {
+	r.Findings = append(r.Findings, Finding{Kind: kind, File: file, Expert: manifest.NoExpert, What: what})
+}
+
+// problems reports what was found in the headers of a model: an error is a finding, a
+// warning a note. name is how the report names a file.
+func (r *Report) problems(m *gguf.Model, name func(path string) string) {
+	for _, p := range slices.Concat(m.Problems, Warnings(m)) {
+		file := ""
+		path, where := fileOfProblem(m, p)
+		if path != "" {
+			file = name(path)
+		}
+		switch {
+		case p.Severity == gguf.Error && p.Tensor != "":
+			r.Findings = append(r.Findings, Finding{Kind: KindStructure, File: file, Tensor: p.Tensor, Expert: manifest.NoExpert, What: p.What})
+		case p.Severity == gguf.Error:
+			r.find(KindStructure, file, joinPlace(where, p.What))
+		default:
+			r.note(file, joinPlace(where, p.What))
+		}
+	}
+}
+
+// fileOfProblem returns the path of the file that a problem is about and where in it, ""
+// when it is about the set. A name that a terminal would act on is quoted in the problem.
+func fileOfProblem(m *gguf.Model, p gguf.Problem) (path, where string) {
+	for _, path := range slices.Concat(m.Paths(), m.Unreadable) {
+		for _, name := range []string{path, strconv.Quote(path)} {
+			rest, found := strings.CutPrefix(p.Where, name)
+			if where, inside := strings.CutPrefix(rest, ": "); found && (inside || rest == "") {
+				return path, where
+			}
+		}
+	}
+	return "", p.Where
+}
+
+// about returns what an error says of the file at path, which it may name or not.
+func about(path string, err error) string {
+	var fault *fs.PathError
+	if errors.As(err, &fault) && fault.Path == path {
+		return fault.Err.Error()
+	}
+	text := err.Error()
+	for _, name := range []string{path, strconv.Quote(path)} {
+		text = strings.TrimPrefix(text, name+": ")
+	}
+	return text
+}
+
+// findNotes turns the notes into findings.
+func (r *Report) findNotes() {
+	for _, n := range r.Notes {
+		r.find(KindNote, n.File, n.What)
+	}
+	r.Notes = []Note{}
+}
+
+func joinPlace(where, what string) string {
+	if where == "" {
+		return what
+	}
+	return where + ": " + what
+}
+
+func (r *Report) note(file, what string) { r.Notes = append(r.Notes, Note{file, what}) }
+
+func (r *Report) checked(what string) { r.Checked = append(r.Checked, what) }
+
+func (r *Report) gap(what, leaves string) { r.Gaps = append(r.Gaps, Gap{what, leaves}) }
