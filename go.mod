@@ -7,6 +7,7 @@ tool honnef.co/go/tools/cmd/staticcheck
 require (
 	github.com/cespare/xxhash/v2 v2.3.0
 	github.com/ebitengine/purego v0.10.0
+	github.com/go-json-experiment/json v1.27.2
 	github.com/hybridgroup/yzma v1.28.0
 	github.com/klauspost/compress v1.20.4
 	github.com/klauspost/cpuid/v2 v2.0.12

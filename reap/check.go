@@ -8,8 +8,8 @@ import (
 	"ggufreap/gguf/words"
 )
 
-// faults returns what is wrong with the plan whatever the model.
-func (p *Plan) faults() Faults {
+// Faults returns what is wrong with the plan whatever the model.
+func (p *Plan) Faults() Faults {
 	var fs Faults
 	if p.KeepCount < 1 || p.KeepCount > p.NumExperts {
 		fs.Add("plan", "keeps %d of %d experts", p.KeepCount, p.NumExperts)
@@ -55,7 +55,7 @@ func (p *Plan) checkList(block int, fs *Faults) {
 // everything that keeps the one from being applied to the other. Digests are for the
 // caller to compare.
 func (p *Plan) Check(e *Experts) Faults {
-	fs := p.faults()
+	fs := p.Faults()
 	if a := p.Source.Architecture; a != e.Architecture {
 		fs.Add("plan", "made for architecture %q, the model is %q", a, e.Architecture)
 	}

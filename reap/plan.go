@@ -1,15 +1,5 @@
 package reap
 
-import (
-	"fmt"
-	"strconv"
-
-	"ggufreap/reap/internal/jsondoc"
-)
-
-// PlanSchema is the first field of a plan document.
-const PlanSchema = "ggufreap/plan/v1"
-
 // A Plan says which experts each layer keeps. Its zero value keeps nothing and is
 // valid for no model.
 type Plan struct {
@@ -44,12 +34,6 @@ type Criterion struct {
 	Inputs     []Input
 }
 
-// An Input is a file that scores or lists were read from.
-type Input struct {
-	File   string // base name
-	SHA256 string // lower-case hex
-}
-
 // Rules name the policies that the user chose for what no score settles. All are "" where
 // none was needed.
 type Rules struct {
@@ -65,67 +49,23 @@ type Rules struct {
 // Blocks returns the block numbers of the plan, ascending.
 func (p *Plan) Blocks() []int { return sortedKeys(p.Layers) }
 
-// Encode returns the plan as canonical JSON: two-space indent, keys in a fixed order,
-// layers in numeric order, each keep list on one line, a newline at the end. Equal
-// plans give equal bytes.
-func (p *Plan) Encode() ([]byte, error) {
-	w := &jsondoc.Writer{}
-	w.Open("{")
-	w.Text("schema", PlanSchema)
-	w.Key("source").Open("{")
-	w.Text("structure_digest", p.Source.StructureDigest)
-	w.TextOrNull("weights_digest", p.Source.WeightsDigest)
-	w.Text("architecture", p.Source.Architecture)
-	w.Text("name", p.Source.Name)
-	w.Close("}")
-	w.Text("mode", planMode)
-	w.Int("num_experts", p.NumExperts)
-	w.Int("keep_count", p.KeepCount)
-	p.Criterion.encode(w)
-	w.TextOrNull("scores_digest", p.ScoresDigest)
-	if p.Rules != (Rules{}) {
-		w.Key("rules").Open("{")
-		w.TextOrNull("always_keep", p.Rules.AlwaysKeep)
-		w.TextOrNull("draft_layers", p.Rules.DraftLayers)
-		w.TextOrNull("dropped_ids", p.Rules.DroppedIDs)
-		w.Close("}")
-	}
-	w.Key("layers").Open("{")
-	for _, block := range p.Blocks() {
-		w.Key(strconv.Itoa(block)).Open("{")
-		w.Ints("keep", p.Layers[block])
-		w.Close("}")
-	}
-	w.Close("}")
-	w.Close("}")
-	document, err := w.Document()
-	if err != nil {
-		return nil, fmt.Errorf("plan: %w", err)
-	}
-	return document, nil
-}
+// Given is the criterion name of a plan whose lists came from a file of another tool,
+// which may not say how they were chosen.
+const Given = "given"
 
-// planMode is the only mode: the same number of experts in every layer. The key is
-// written because the slicers of others look for it.
-const planMode = "uniform"
-
-func (c Criterion) encode(w *jsondoc.Writer) {
-	w.Key("criterion").Open("{")
-	w.Text("name", c.Name)
-	w.Int("version", c.Version)
-	w.TextOrNull("evidence", string(c.Evidence))
-	w.Key("parameters").Open("{")
-	for _, name := range sortedKeys(c.Parameters) {
-		w.Text(name, c.Parameters[name])
+// GivenPlan returns the plan that keep lists state which were found in a file of the given
+// form. It names the model's architecture as its source; digests and the file are for the
+// caller to add.
+func GivenPlan(e *Experts, form string, layers map[int][]int) *Plan {
+	p := &Plan{
+		Source:     Source{Architecture: e.Architecture},
+		NumExperts: e.Count,
+		Criterion:  Criterion{Name: Given, Version: 1, Parameters: map[string]string{"form": form}},
+		Rules:      Rules{DraftLayers: draftRule(e, DraftGiven)},
+		Layers:     layers,
 	}
-	w.Close("}")
-	w.Key("inputs").Open("[")
-	for _, in := range c.Inputs {
-		w.Item().Open("{")
-		w.Text("file", in.File)
-		w.Text("sha256", in.SHA256)
-		w.Close("}")
+	if blocks := p.Blocks(); len(blocks) > 0 {
+		p.KeepCount = len(p.Layers[blocks[0]])
 	}
-	w.Close("]")
-	w.Close("}")
+	return p
 }

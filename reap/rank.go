@@ -101,8 +101,6 @@ func draftRule(e *Experts, rule string) string {
 	return ""
 }
 
-func givenRules(e *Experts) Rules { return Rules{DraftLayers: draftRule(e, DraftGiven)} }
-
 // FillDraft gives draft layers without a list that of the last layer before them, and
 // records the rule. Calibration does not reach draft layers, so plans that were made of it
 // often leave them out. A plan that lacks no such list stays as it is.

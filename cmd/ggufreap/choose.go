@@ -11,6 +11,7 @@ import (
 	"ggufreap/gguf"
 	"ggufreap/manifest"
 	"ggufreap/reap"
+	"ggufreap/reap/planfile"
 	"ggufreap/reap/scorefile"
 )
 
@@ -214,7 +215,7 @@ func readAlways(path string, e *reap.Experts) (map[int][]int, reap.Input, error)
 	if err != nil {
 		return nil, reap.Input{}, err
 	}
-	lists, err := reap.ReadPlan(data, e)
+	lists, err := planfile.Read(data, e)
 	if err != nil {
 		return nil, reap.Input{}, fmt.Errorf("%s: %w", safe(path), err)
 	}
@@ -281,7 +282,7 @@ func loadPlan(path string, s *source, amend func(*reap.Plan) error) (*reap.Plan,
 	if err != nil {
 		return nil, err
 	}
-	plan, err := reap.ReadPlan(data, s.experts)
+	plan, err := planfile.Read(data, s.experts)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", safe(path), err)
 	}

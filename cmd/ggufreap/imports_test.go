@@ -11,9 +11,12 @@ import (
 // standard library and on import paths with one of its prefixes, at any distance.
 func TestImports(t *testing.T) {
 	hash := []string{"github.com/zeebo/blake3", "github.com/klauspost/", "github.com/cespare/xxhash/v2", "golang.org/x/sync/"}
+	documents := []string{"github.com/go-json-experiment/json", "ggufreap/internal/jsondoc", "ggufreap/gguf", "ggufreap/reap"}
 	for pkg, allowed := range map[string][]string{
 		"ggufreap/gguf":            {"ggufreap/gguf/words", "ggufreap/gguf"},
 		"ggufreap/reap":            {"ggufreap/gguf/words", "ggufreap/gguf", "ggufreap/reap"},
+		"ggufreap/reap/planfile":   documents,
+		"ggufreap/reap/scorefile":  documents,
 		"ggufreap/manifest":        append(hash, "ggufreap/gguf/words", "ggufreap/gguf", "ggufreap/manifest"),
 		"ggufreap/manifest/stage":  append(hash, "ggufreap/gguf/words", "ggufreap/gguf", "ggufreap/manifest"),
 		"ggufreap/manifest/verify": append(hash, "ggufreap/gguf/words", "ggufreap/gguf", "ggufreap/manifest"),

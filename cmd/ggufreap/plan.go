@@ -8,6 +8,7 @@ import (
 
 	"ggufreap/gguf"
 	"ggufreap/reap"
+	"ggufreap/reap/planfile"
 )
 
 const planHelp = `Choose the routed experts that a derivative keeps.
@@ -77,7 +78,7 @@ func planAction(con *console, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	document, err := ch.plan.Encode()
+	document, err := planfile.Encode(ch.plan)
 	if err != nil {
 		return err
 	}

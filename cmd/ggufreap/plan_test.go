@@ -16,6 +16,7 @@ import (
 	"ggufreap/gguf/gguftest"
 	"ggufreap/manifest"
 	"ggufreap/reap"
+	"ggufreap/reap/planfile"
 	"ggufreap/reap/scorefile"
 )
 
@@ -284,7 +285,7 @@ func TestDraftLayersNeedARule(t *testing.T) {
 		t.Errorf("the screen does not say how draft layers were ranked:\n%s", out)
 	}
 	out = succeed(t, slices.Insert(slices.Clone(args), 1, "--draft-layers", "router-mass", "--json")...)
-	plan, err := reap.DecodePlan([]byte(out))
+	plan, err := planfile.Decode([]byte(out))
 	if err != nil {
 		t.Fatal(err)
 	}

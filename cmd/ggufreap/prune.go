@@ -10,6 +10,7 @@ import (
 	"ggufreap/manifest"
 	"ggufreap/manifest/stage"
 	"ggufreap/reap"
+	"ggufreap/reap/planfile"
 )
 
 const pruneHelp = `Write the derivative of a model that keeps some of its routed experts.
@@ -130,7 +131,7 @@ func (con *console) newDerivative(c *cli.Context, s *source) (*derivative, error
 	if d.stem, err = stemFlag(c, derivedStem(s.Name, plan.KeepCount)); err != nil {
 		return nil, err
 	}
-	if d.document, err = plan.Encode(); err != nil {
+	if d.document, err = planfile.Encode(plan); err != nil {
 		return nil, err
 	}
 	provenance := reap.Provenance{Plan: plan, PlanDigest: manifest.DigestBytes(d.document).String(), SourceWeights: s.weights()}

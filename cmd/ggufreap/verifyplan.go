@@ -15,6 +15,7 @@ import (
 	"ggufreap/manifest"
 	"ggufreap/manifest/verify"
 	"ggufreap/reap"
+	"ggufreap/reap/planfile"
 )
 
 // A verification is what verify looks at beside what package manifest knows: experts
@@ -117,7 +118,7 @@ func planFinding(what string) verify.Finding {
 
 // checkPlan holds the folder's plan against the model and its metadata.
 func (v *verification) checkPlan(m *gguf.Model, r *verify.Report, data []byte) {
-	plan, err := reap.DecodePlan(data)
+	plan, err := planfile.Decode(data)
 	if err != nil {
 		for line := range strings.Lines(err.Error()) {
 			r.Findings = append(r.Findings, planFinding(strings.TrimSuffix(line, "\n")))

@@ -13,6 +13,7 @@ import (
 	"ggufreap/manifest"
 	"ggufreap/manifest/verify"
 	"ggufreap/reap"
+	"ggufreap/reap/planfile"
 )
 
 // prove says what is known of a release that is to be proven.
@@ -84,7 +85,7 @@ func (v *verification) readPlan(experts *reap.Experts) {
 		source = *experts
 	}
 	source.Count = v.sourceExperts()
-	plan, err := reap.ReadPlan(data, &source)
+	plan, err := planfile.Read(data, &source)
 	switch {
 	case err == nil:
 		v.layers = plan.Layers

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"ggufreap/reap/internal/jsondoc"
+	"ggufreap/internal/jsondoc"
 )
 
 // cacheFormat marks the importance cache of llama-prune.
@@ -14,27 +14,27 @@ const cacheFormat = "llama-moe-prune-importance-cache"
 // The router's weights in it are normalised.
 func (d *document) readCache(root *jsondoc.Node) *Measurements {
 	m := &Measurements{Format: "llama-prune importance cache"}
-	if version := d.whole(root, "version", ""); version != 1 && len(d.faults) == 0 {
-		d.fault("version", "%d, want 1", version)
+	if version := d.Whole(root, "version", ""); version != 1 && len(d.faults) == 0 {
+		d.Fault("version", "%d, want 1", version)
 	}
 	if model := root.Get("model"); model != nil {
-		d.same(model, "expert_count", "model.", d.experts.Count)
-		d.same(model, "experts_used", "model.", d.experts.Used)
+		d.Same(model, "expert_count", "model.", d.experts.Count)
+		d.Same(model, "experts_used", "model.", d.experts.Used)
 		d.sameArchitecture(model, "model.")
 	}
-	m.Layers = d.layers(d.object(root, "stats", ""), "stats.", d.cacheLayer)
+	m.Layers = d.layers(d.Object(root, "stats", ""), "stats.", d.cacheLayer)
 	return m
 }
 
 func (d *document) cacheLayer(n *jsondoc.Node, path string) *Layer {
 	l := &Layer{}
 	if n.Kind != '[' {
-		d.fault(path, "%s, want a list of experts", n.Describe())
+		d.Fault(path, "%s, want a list of experts", n.Describe())
 		return l
 	}
 	for i, item := range n.Items() {
 		if i == d.experts.Count {
-			d.fault(strings.TrimSuffix(path, "."), "more than %d experts, which the model has", i)
+			d.Fault(strings.TrimSuffix(path, "."), "more than %d experts, which the model has", i)
 			break
 		}
 		for _, field := range []struct {
@@ -43,7 +43,7 @@ func (d *document) cacheLayer(n *jsondoc.Node, path string) *Layer {
 		}{{"selection_count", &l.Count}, {"probability_sum", &l.GateSum}, {"weighted_output_sum", &l.ReapSum}} {
 			x, ok := item.Get(field.key).Float()
 			if !ok {
-				d.fault(fmt.Sprintf("%s%d.%s", path, i, field.key), "%s, want a number", item.Get(field.key).Describe())
+				d.Fault(fmt.Sprintf("%s%d.%s", path, i, field.key), "%s, want a number", item.Get(field.key).Describe())
 			}
 			*field.list = append(*field.list, x)
 		}
@@ -54,6 +54,6 @@ func (d *document) cacheLayer(n *jsondoc.Node, path string) *Layer {
 // sameArchitecture wants a stated architecture to be the model's.
 func (d *document) sameArchitecture(n *jsondoc.Node, path string) {
 	if a := n.Get("architecture"); a != nil && a.Text() != d.experts.Architecture {
-		d.fault(path+"architecture", "%s, the model is %q", a.Describe(), d.experts.Architecture)
+		d.Fault(path+"architecture", "%s, the model is %q", a.Describe(), d.experts.Architecture)
 	}
 }

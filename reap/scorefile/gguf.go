@@ -9,6 +9,7 @@ import (
 	"regexp"
 
 	"ggufreap/gguf"
+	"ggufreap/internal/jsondoc"
 	"ggufreap/reap"
 )
 
@@ -99,7 +100,7 @@ func (t *tensors) readSums(model *gguf.Model) *Measurements {
 // layer returns the layer of a block number, nil for one that is not in plain decimal and
 // where there are too many.
 func (t *tensors) layer(m *Measurements, digits string) *Layer {
-	block, ok := blockNumber(digits)
+	block, ok := jsondoc.Decimal(digits)
 	if !ok {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ggufreap/internal/jsondoc"
 	"ggufreap/reap"
 )
 
@@ -49,8 +50,8 @@ func (h *hotness) addRow(where, line string) {
 		h.faults.Add(where, "%d fields, want 3", len(fields))
 		return
 	}
-	block, okBlock := blockNumber(fields[0])
-	expert, okExpert := blockNumber(fields[1])
+	block, okBlock := jsondoc.Decimal(fields[0])
+	expert, okExpert := jsondoc.Decimal(fields[1])
 	count, err := strconv.ParseUint(fields[2], 10, 53) // exact in a float64
 	switch {
 	case !okBlock || !okExpert || err != nil:

@@ -8,8 +8,8 @@ import (
 	"io"
 	"strings"
 
+	"ggufreap/internal/jsondoc"
 	"ggufreap/reap"
-	"ggufreap/reap/internal/jsondoc"
 )
 
 // maxText is far more than a score file of text needs; such files are held in memory.
@@ -86,6 +86,7 @@ func readJSON(data []byte, e *reap.Experts) (*Measurements, error) {
 		return nil, err
 	}
 	d := &document{experts: e}
+	d.Fault = d.faults.Add
 	m := d.read(root)
 	if len(d.faults) == 0 {
 		m.check(e, &d.faults)
@@ -95,6 +96,7 @@ func readJSON(data []byte, e *reap.Experts) (*Measurements, error) {
 
 // A document is a JSON score file while it is being read.
 type document struct {
+	jsondoc.Fields
 	experts *reap.Experts
 	faults  reap.Faults
 }
@@ -108,15 +110,11 @@ func (d *document) read(root *jsondoc.Node) *Measurements {
 		return d.readCache(root)
 	case format != nil && format.Text() == "aikar-moe-prune",
 		root.Get("layers") != nil, root.Get("keep") != nil, root.Get("pruned_experts") != nil:
-		d.fault("", "a plan, not scores: it says which experts to keep, not how good each one is")
+		d.Fault("", "a plan, not scores: it says which experts to keep, not how good each one is")
 	case isStats(root):
 		return d.readStats(root)
 	default:
-		d.fault("", "none of the known score files: no %q, no %q and no %q by layer", "schema", "format", "activation_counts")
+		d.Fault("", "none of the known score files: no %q, no %q and no %q by layer", "schema", "format", "activation_counts")
 	}
 	return nil
-}
-
-func (d *document) fault(where, format string, args ...any) {
-	d.faults.Add(where, format, args...)
 }

@@ -249,7 +249,7 @@ func TestReadTextRefuses(t *testing.T) {
 		"layer twice": {`{"1":{"activation_counts":[1,2,3,4]},"1":{}}`, []string{`key "1" stands twice`}},
 		"layer 01":    {`{"01":{"activation_counts":[1,2,3,4]}}`, []string{"layer 01: not a block number"}},
 		"too few, text for number": {`{"1":{"activation_counts":[1,"2",3,4],"reap":[1,1,1,1]},"2":{}}`,
-			[]string{`layer 1.activation_counts: entry 1 is "2"`, "layer 2.activation_counts: nothing, want a list"}},
+			[]string{`layer 1.activation_counts: entry 1 is "2"`, "layer 2.activation_counts: missing, want a list"}},
 		"cache version": {edit(t, "importance-cache.json", `"version": 1`, `"version": 2`), []string{"version: 2, want 1"}},
 		"cache of another model": {edit(t, "importance-cache.json", `"experts_used": 2`, `"experts_used": 3`),
 			[]string{"model.experts_used: 3, the model has 2"}},

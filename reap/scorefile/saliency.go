@@ -1,13 +1,12 @@
 package scorefile
 
 import (
+	"bytes"
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
 
+	"ggufreap/internal/jsondoc"
 	"ggufreap/reap"
-	"ggufreap/reap/internal/jsondoc"
+	"ggufreap/reap/planfile"
 )
 
 // SaliencySchema is the first field of a saliency document.
@@ -18,145 +17,142 @@ const SaliencySchema = "ggufreap/saliency/v1"
 // at the end. Equal measurements give equal bytes. The lists of a layer are count and what
 // else was measured of gate_sum, reap_sum and activation_energy, each by expert.
 func (m *Measurements) Encode(e *reap.Experts) ([]byte, error) {
-	w := &jsondoc.Writer{}
-	w.Open("{")
-	w.Text("schema", SaliencySchema)
-	w.Key("source").Open("{")
-	w.TextOrNull("structure_digest", m.Source.StructureDigest)
-	w.TextOrNull("weights_digest", m.Source.WeightsDigest)
-	w.Text("architecture", m.Source.Architecture)
-	w.Text("name", m.Source.Name)
-	w.Close("}")
-	w.Int("num_experts", e.Count)
-	w.Int("top_k", e.Used)
-	w.TextOrNull("engine", m.Engine)
-	w.Key("inputs").Open("[")
-	for _, in := range m.Inputs {
-		w.Item().Open("{")
-		w.Text("file", in.File)
-		w.Text("sha256", in.SHA256)
-		w.Close("}")
-	}
-	w.Close("]")
-	w.Int("tokens", m.Tokens)
-	encodeLayers(w, m.Layers)
-	w.Key("sources").Open("[")
-	for _, s := range m.Sources {
-		w.Item().Open("{")
-		w.Text("label", s.Label)
-		w.Int("tokens", s.Tokens)
-		encodeLayers(w, s.Layers)
-		w.Close("}")
-	}
-	w.Close("]")
-	w.Close("}")
-	document, err := w.Document()
-	if err != nil {
+	var b bytes.Buffer
+	if err := jsondoc.Write(&b, m.saliency(e)); err != nil {
 		return nil, fmt.Errorf("saliency: %w", err)
 	}
-	return document, nil
+	return b.Bytes(), nil
 }
 
-// saliencyLists are the lists of a layer with their keys.
-func (l *Layer) saliencyLists() []saliencyList {
-	return []saliencyList{
-		{"count", &l.Count}, {"gate_sum", &l.GateSum}, {"reap_sum", &l.ReapSum}, {"activation_energy", &l.Energy},
+// A saliency is what a saliency document holds, as it is written.
+type saliency struct {
+	Schema string `json:"schema"`
+	Source struct {
+		StructureDigest jsondoc.TextOrNull `json:"structure_digest"`
+		WeightsDigest   jsondoc.TextOrNull `json:"weights_digest"`
+		Architecture    string             `json:"architecture"`
+		Name            string             `json:"name"`
+	} `json:"source"`
+	NumExperts int                `json:"num_experts"`
+	TopK       int                `json:"top_k"`
+	Engine     jsondoc.TextOrNull `json:"engine"`
+	Inputs     []saliencyInput    `json:"inputs"`
+	Tokens     int                `json:"tokens"`
+	Layers     saliencyLayers     `json:"layers"`
+	Sources    []saliencySource   `json:"sources"`
+}
+
+type saliencyInput struct {
+	File   string `json:"file"`
+	SHA256 string `json:"sha256"`
+}
+
+type saliencySource struct {
+	Label  string         `json:"label"`
+	Tokens int            `json:"tokens"`
+	Layers saliencyLayers `json:"layers"`
+}
+
+type saliencyLayers = jsondoc.Numbered[saliencyLayer]
+
+// A saliencyLayer lacks what was not measured.
+type saliencyLayer struct {
+	Count   jsondoc.Floats `json:"count,omitzero"`
+	GateSum jsondoc.Floats `json:"gate_sum,omitzero"`
+	ReapSum jsondoc.Floats `json:"reap_sum,omitzero"`
+	Energy  jsondoc.Floats `json:"activation_energy,omitzero"`
+}
+
+func (m *Measurements) saliency(e *reap.Experts) *saliency {
+	s := &saliency{
+		Schema: SaliencySchema, NumExperts: e.Count, TopK: e.Used,
+		Engine: jsondoc.TextOrNull(m.Engine), Tokens: m.Tokens, Layers: newSaliencyLayers(m.Layers),
 	}
-}
-
-type saliencyList struct {
-	key    string
-	values *[]float64
-}
-
-func encodeLayers(w *jsondoc.Writer, layers map[int]*Layer) {
-	w.Key("layers").Open("{")
-	for _, block := range slices.Sorted(maps.Keys(layers)) {
-		w.Key(strconv.Itoa(block)).Open("{")
-		for _, list := range layers[block].saliencyLists() {
-			if *list.values != nil {
-				w.Floats(list.key, *list.values)
-			}
-		}
-		w.Close("}")
+	s.Source.StructureDigest = jsondoc.TextOrNull(m.Source.StructureDigest)
+	s.Source.WeightsDigest = jsondoc.TextOrNull(m.Source.WeightsDigest)
+	s.Source.Architecture = m.Source.Architecture
+	s.Source.Name = m.Source.Name
+	for _, in := range m.Inputs {
+		s.Inputs = append(s.Inputs, saliencyInput(in))
 	}
-	w.Close("}")
+	for _, source := range m.Sources {
+		s.Sources = append(s.Sources, saliencySource{source.Label, source.Tokens, newSaliencyLayers(source.Layers)})
+	}
+	return s
+}
+
+func newSaliencyLayers(layers map[int]*Layer) saliencyLayers {
+	list := saliencyLayers{}
+	for block, l := range layers {
+		list[block] = saliencyLayer{l.Count, l.GateSum, l.ReapSum, l.Energy}
+	}
+	return list
 }
 
 // readSaliency reads a document that [Measurements.Encode] wrote. Unknown fields and other
 // versions are refused.
 func (d *document) readSaliency(root *jsondoc.Node) *Measurements {
-	if schema := d.text(root, "schema", ""); schema != SaliencySchema {
-		if schema == reap.PlanSchema {
-			d.fault("", "a plan, not scores: it says which experts to keep, not how good each one is")
+	if schema := d.Text(root, "schema", ""); schema != SaliencySchema {
+		if schema == planfile.Schema {
+			d.Fault("", "a plan, not scores: it says which experts to keep, not how good each one is")
 		} else if len(d.faults) == 0 {
-			d.fault("schema", "%q, want %q", schema, SaliencySchema)
+			d.Fault("schema", "%q, want %q", schema, SaliencySchema)
 		}
 		return nil
 	}
-	d.known(root, "", "schema", "source", "num_experts", "top_k", "engine", "inputs", "tokens", "layers", "sources")
-	d.same(root, "num_experts", "", d.experts.Count)
-	d.same(root, "top_k", "", d.experts.Used)
+	d.Known(root, "", "schema", "source", "num_experts", "top_k", "engine", "inputs", "tokens", "layers", "sources")
+	d.Same(root, "num_experts", "", d.experts.Count)
+	d.Same(root, "top_k", "", d.experts.Used)
 	m := &Measurements{
 		Format: "saliency JSON",
 		Source: d.source(root),
-		Engine: d.textOrNull(root, "engine", ""),
-		Tokens: d.whole(root, "tokens", ""),
-		Layers: d.layers(d.object(root, "layers", ""), "layers.", d.saliencyLayer),
+		Engine: d.TextOrNull(root, "engine", ""),
+		Tokens: d.Whole(root, "tokens", ""),
+		Layers: d.layers(d.Object(root, "layers", ""), "layers.", d.saliencyLayer),
 	}
-	for i, n := range d.list(root, "inputs", "").Items() {
+	for i, n := range d.List(root, "inputs", "").Items() {
 		if i == maxInputs {
-			d.fault("inputs", "more than %d", maxInputs)
+			d.Fault("inputs", "more than %d", maxInputs)
 			break
 		}
 		path := fmt.Sprintf("inputs[%d].", i)
-		d.known(n, path, "file", "sha256")
-		m.Inputs = append(m.Inputs, reap.Input{File: d.text(n, "file", path), SHA256: d.text(n, "sha256", path)})
+		d.Known(n, path, "file", "sha256")
+		m.Inputs = append(m.Inputs, reap.Input{File: d.Text(n, "file", path), SHA256: d.Text(n, "sha256", path)})
 	}
-	for i, n := range d.list(root, "sources", "").Items() {
+	for i, n := range d.List(root, "sources", "").Items() {
 		if i == maxSources {
-			d.fault("sources", "more than %d", maxSources)
+			d.Fault("sources", "more than %d", maxSources)
 			break
 		}
 		path := fmt.Sprintf("sources[%d].", i)
-		d.known(n, path, "label", "tokens", "layers")
+		d.Known(n, path, "label", "tokens", "layers")
 		m.Sources = append(m.Sources, Source{
-			Label:  d.text(n, "label", path),
-			Tokens: d.whole(n, "tokens", path),
-			Layers: d.layers(d.object(n, "layers", path), path+"layers.", d.saliencyLayer),
+			Label:  d.Text(n, "label", path),
+			Tokens: d.Whole(n, "tokens", path),
+			Layers: d.layers(d.Object(n, "layers", path), path+"layers.", d.saliencyLayer),
 		})
 	}
 	return m
 }
 
 func (d *document) source(root *jsondoc.Node) reap.Source {
-	n := d.object(root, "source", "")
-	d.known(n, "source.", "structure_digest", "weights_digest", "architecture", "name")
+	n := d.Object(root, "source", "")
+	d.Known(n, "source.", "structure_digest", "weights_digest", "architecture", "name")
 	d.sameArchitecture(n, "source.")
 	return reap.Source{
-		StructureDigest: d.textOrNull(n, "structure_digest", "source."),
-		WeightsDigest:   d.textOrNull(n, "weights_digest", "source."),
-		Architecture:    d.text(n, "architecture", "source."),
-		Name:            d.text(n, "name", "source."),
+		StructureDigest: d.TextOrNull(n, "structure_digest", "source."),
+		WeightsDigest:   d.TextOrNull(n, "weights_digest", "source."),
+		Architecture:    d.Text(n, "architecture", "source."),
+		Name:            d.Text(n, "name", "source."),
 	}
 }
 
 func (d *document) saliencyLayer(n *jsondoc.Node, path string) *Layer {
-	l := &Layer{}
-	keys := make([]string, 0, 4)
-	for i, list := range l.saliencyLists() {
-		keys = append(keys, list.key)
-		*list.values = d.numbers(n, list.key, path, i > 0)
-	}
-	d.known(n, path, keys...)
-	return l
-}
-
-// known reports the members that have none of the given names.
-func (d *document) known(n *jsondoc.Node, path string, names ...string) {
-	for m := range n.Members() {
-		if !slices.Contains(names, m.Key) {
-			d.fault(path+m.Key, "unknown field")
-		}
+	d.Known(n, path, "count", "gate_sum", "reap_sum", "activation_energy")
+	return &Layer{
+		Count:   d.numbers(n, "count", path, false),
+		GateSum: d.numbers(n, "gate_sum", path, true),
+		ReapSum: d.numbers(n, "reap_sum", path, true),
+		Energy:  d.numbers(n, "activation_energy", path, true),
 	}
 }

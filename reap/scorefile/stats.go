@@ -1,6 +1,6 @@
 package scorefile
 
-import "ggufreap/reap/internal/jsondoc"
+import "ggufreap/internal/jsondoc"
 
 // isStats reports whether the first member of a document has counts.
 func isStats(root *jsondoc.Node) bool {
@@ -33,7 +33,7 @@ func (d *document) readStats(root *jsondoc.Node) *Measurements {
 		if mean := d.numbers(n, gate, path, true); len(mean) == len(l.Count) {
 			l.GateSum = times(mean, l.Count)
 		} else if mean != nil {
-			d.fault(path+gate, "%d entries, but %d counts", len(mean), len(l.Count))
+			d.Fault(path+gate, "%d entries, but %d counts", len(mean), len(l.Count))
 		}
 		return l
 	})

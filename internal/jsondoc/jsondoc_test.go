@@ -3,12 +3,17 @@ package jsondoc
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"math"
 	"reflect"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 func TestParse(t *testing.T) {
@@ -49,13 +54,14 @@ func TestParseRefuses(t *testing.T) {
 		t.Errorf("deep nesting: error %v", err)
 	}
 	for text, want := range map[string]string{
-		`{"a":1,"a":2}`: `key "a" stands twice`,
-		`{} {}`:         "more text after the document",
-		`{"a":`:         "unexpected EOF",
-		"":              "unexpected EOF",
-		`{"a":NaN}`:     "invalid character 'N'",
-		"\xff":          "not UTF-8",
-		"[0,0,0,0]":     "more than 4 values",
+		`{"b":[{"a":1,"a":2}]}`: `JSON, byte 13: at "/b/0": key "a" stands twice`,
+		`{} {}`:                 "JSON, byte 4: more text after the document",
+		`{"a":[7`:               `JSON, byte 7: at "/a": unexpected EOF`,
+		"":                      "JSON, byte 0: unexpected EOF",
+		`{"a":NaN}`:             `JSON, byte 5: at "/a": invalid character 'N' at start of value`,
+		"[\"\xff\"]":            `JSON, byte 2: at "/0": invalid UTF-8`,
+		`["\ud800"]`:            `at "/0": invalid surrogate pair`,
+		"[0,0,0,0]":             "more than 4 values",
 	} {
 		if _, err := Parse([]byte(text), 4); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.20q: error %v, want %q", text, err, want)
@@ -82,47 +88,100 @@ func TestParseBoundsKeys(t *testing.T) {
 	}
 }
 
-func TestWriter(t *testing.T) {
-	w := &Writer{}
-	w.Open("{")
-	w.Text("text", "a<b\n\"")
-	w.TextOrNull("nothing", "")
-	w.Int("int", -3)
-	w.Ints("ints", []int{1, 2})
-	w.Floats("floats", []float64{0.1, 1e300, -0.5, 3})
-	w.Key("list").Open("[")
-	w.Item().Open("{")
-	w.Close("}")
-	w.Close("]")
-	w.Close("}")
-	got, err := w.Document()
-	want := `{
-  "text": "a<b\n\"",
-  "nothing": null,
-  "int": -3,
-  "ints": [1, 2],
-  "floats": [0.1, 1e+300, -0.5, 3],
+func TestWrite(t *testing.T) {
+	type part struct {
+		None TextOrNull `json:"none"`
+		Text TextOrNull `json:"text"`
+	}
+	v := struct {
+		Text    string          `json:"text"`
+		Floats  Floats          `json:"floats"`
+		Missing Floats          `json:"missing,omitzero"`
+		List    []part          `json:"list"`
+		Empty   []part          `json:"empty"`
+		Layers  Numbered[[]int] `json:"layers"`
+		Rows    [][]int         `json:"rows"`
+	}{
+		"a<b\n\"[1,2]{\\", Floats{0.1, 1e300, -0.5, 3, 1e-7, 1e20}, nil, []part{{Text: "x"}}, nil, Numbered[[]int]{10: {}, 9: {-1, 2}}, [][]int{{1}, {}},
+	}
+	const want = `{
+  "text": "a<b\n\"[1,2]{\\",
+  "floats": [0.1, 1e+300, -0.5, 3, 1e-07, 1e+20],
   "list": [
-    {}
+    {
+      "none": null,
+      "text": "x"
+    }
+  ],
+  "empty": [],
+  "layers": {
+    "9": [-1, 2],
+    "10": []
+  },
+  "rows": [
+    [1],
+    []
   ]
 }
 `
-	if err != nil || string(got) != want || !json.Valid(got) {
-		t.Errorf("error %v, got\n%s", err, got)
-	}
-	for _, spoil := range []func(w *Writer){
-		func(w *Writer) { w.Text("k", "\xff") },
-		func(w *Writer) { w.Floats("k", []float64{math.NaN()}) },
-	} {
-		w := &Writer{}
-		w.Open("{")
-		spoil(w)
-		w.Close("}")
-		if _, err := w.Document(); err == nil {
-			t.Error("no error for what JSON cannot hold")
-		}
+	var got strings.Builder
+	if err := Write(&got, v); err != nil || got.String() != want {
+		t.Errorf("error %v, got\n%s", err, got.String())
 	}
 }
+
+// What JSON cannot hold is an error that says where it stands.
+func TestWriteRefuses(t *testing.T) {
+	for want, v := range map[string]any{
+		`at "/a/1": invalid UTF-8`:                 map[string][]string{"a": {"x", "\xff"}},
+		`at "/7": entry 1: JSON has no number NaN`: Numbered[Floats]{7: {1, math.NaN()}},
+	} {
+		if err := Write(io.Discard, v); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	if err := Write(failing{}, "x"); err == nil || !strings.Contains(err.Error(), "full") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A failing writer takes nothing.
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errors.New("full") }
+
+// FuzzLayout wants a layout to be that of encoding/json, but for lists of numbers.
+func FuzzLayout(f *testing.F) {
+	f.Add([]byte(`{"a":["x",true,null,{"b":{},"c":[[],["1,]"]]},{"\\\"":"\\"}],"n":7}`))
+	f.Add([]byte(`[-1,2]`))
+	f.Add([]byte(`[[[0,"x",[1,{"a":[]}]],0],0]`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		text := jsontext.Value(data)
+		if text.Compact() != nil {
+			return
+		}
+		var got, again, want bytes.Buffer
+		if _, err := (&layout{w: &got}).Write(text); err != nil {
+			t.Fatal(err)
+		}
+		bytewise := &layout{w: &again}
+		for _, c := range text {
+			bytewise.Write([]byte{c})
+		}
+		if got.String() != again.String() {
+			t.Errorf("%s is laid out as\n%s\nand a byte at a time as\n%s", text, got.Bytes(), again.Bytes())
+		}
+		json.Indent(&want, text, "", "  ")
+		if back := jsontext.Value(bytes.Clone(got.Bytes())); back.Compact() != nil || string(back) != string(text) {
+			t.Errorf("%s is laid out as\n%s", text, got.Bytes())
+		} else if !rows.Match(text) && got.String() != want.String() {
+			t.Errorf("%s is laid out as\n%s\nwant\n%s", text, got.Bytes(), want.Bytes())
+		}
+	})
+}
+
+// rows are lists that stand on one line.
+var rows = regexp.MustCompile(`\[[-0-9]`)
 
 // TestMemory wants many small values, of each kind, to take no memory beyond their text.
 func TestMemory(t *testing.T) {

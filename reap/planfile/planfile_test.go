@@ -1,21 +1,33 @@
-package reap
+package planfile
 
 import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+
+	"ggufreap/reap"
 )
 
-func samplePlan() *Plan {
-	return &Plan{
-		Source:     Source{StructureDigest: "blake3:00", Architecture: "kimi-k3", Name: `a "name" <&>`},
+// model returns a model with 8 experts in each of the given number of layers, from block 1.
+func model(layers int) *reap.Experts {
+	e := &reap.Experts{Architecture: "test", Count: 8, Used: 2, Groups: 1, GroupsUsed: 1}
+	for i := range layers {
+		e.Layers = append(e.Layers, &reap.Layer{Block: i + 1})
+	}
+	return e
+}
+
+func samplePlan() *reap.Plan {
+	return &reap.Plan{
+		Source:     reap.Source{StructureDigest: "blake3:00", Architecture: "kimi-k3", Name: `a "name" <&>`},
 		NumExperts: 8, KeepCount: 3,
-		Criterion: Criterion{
-			Name: SeededRandom, Version: 1, Evidence: Baseline,
+		Criterion: reap.Criterion{
+			Name: reap.SeededRandom, Version: 1, Evidence: reap.Baseline,
 			Parameters: map[string]string{"seed": "7", "a": "b"},
-			Inputs:     []Input{{"scores.npz", strings.Repeat("0f", 32)}},
+			Inputs:     []reap.Input{{File: "scores.npz", SHA256: strings.Repeat("0f", 32)}},
 		},
 		Layers: map[int][]int{10: {0, 1, 2}, 2: {5, 1, 6}},
 	}
@@ -61,7 +73,7 @@ const samplePlanText = `{
 `
 
 func TestPlanEncode(t *testing.T) {
-	got, err := samplePlan().Encode()
+	got, err := Encode(samplePlan())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,23 +82,23 @@ func TestPlanEncode(t *testing.T) {
 	}
 	p := samplePlan()
 	p.Source.Name = "\xff"
-	if _, err := p.Encode(); err == nil {
+	if _, err := Encode(p); err == nil {
 		t.Error("a name that is not UTF-8 was written")
 	}
 }
 
 func TestPlanRoundTrip(t *testing.T) {
-	plans := map[string]*Plan{"plain": samplePlan(), "full": samplePlan()}
+	plans := map[string]*reap.Plan{"plain": samplePlan(), "full": samplePlan()}
 	full := plans["full"]
 	full.Source.WeightsDigest, full.ScoresDigest = "blake3:01", "blake3:02"
-	full.Rules = Rules{DraftLayers: DraftScored, DroppedIDs: NearestKept}
+	full.Rules = reap.Rules{DraftLayers: reap.DraftScored, DroppedIDs: reap.NearestKept}
 	full.Criterion.Parameters, full.Criterion.Inputs = nil, nil
 	for name, p := range plans {
-		data, err := p.Encode()
+		data, err := Encode(p)
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		back, err := DecodePlan(data)
+		back, err := Decode(data)
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -120,18 +132,18 @@ func TestPlanFaults(t *testing.T) {
 		"no keep":                {`"keep": [5, 1, 6]`, ``, []string{`layer "2": missing`}},
 		"more text":              {"}\n}\n", "}\n}\n{}", []string{"more text after the document"}},
 		"cut":                    {"}\n}\n", "}", []string{"unexpected EOF"}},
-		"not UTF-8":              {"a \\\"name", "\xff", []string{"not UTF-8"}},
+		"not UTF-8":              {"a \\\"name", "\xff", []string{"invalid UTF-8"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			if strings.Count(samplePlanText, c.old) != 1 {
 				t.Fatalf("%q does not stand once in the document", c.old)
 			}
-			_, err := DecodePlan([]byte(strings.Replace(samplePlanText, c.old, c.new, 1)))
+			_, err := Decode([]byte(strings.Replace(samplePlanText, c.old, c.new, 1)))
 			if err == nil {
 				t.Fatal("accepted")
 			}
-			var faults Faults
+			var faults reap.Faults
 			if errors.As(err, &faults) {
 				wantFaults(t, faults, c.want...)
 			} else if len(c.want) != 1 || !strings.Contains(err.Error(), c.want[0]) {
@@ -141,30 +153,30 @@ func TestPlanFaults(t *testing.T) {
 	}
 }
 
-func FuzzReadPlan(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	f.Add([]byte(samplePlanText))
 	for _, c := range communityPlans {
 		f.Add([]byte(c.text))
 	}
-	e := mustExperts(f, moe(3).model(f))
+	e := model(3)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := ReadPlan(data, e)
+		p, err := Read(data, e)
 		if err != nil {
 			return
 		}
 		p.Check(e)
-		if p.faults() != nil {
+		if p.Faults() != nil {
 			return // a foreign plan, not checked yet
 		}
-		text, err := p.Encode()
+		text, err := Encode(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := DecodePlan(text)
+		back, err := Decode(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, _ := back.Encode(); string(again) != string(text) {
+		if again, _ := Encode(back); string(again) != string(text) {
 			t.Errorf("rewritten\n%s\nas\n%s", text, again)
 		}
 	})
@@ -222,12 +234,12 @@ var communityPlans = []struct {
 }
 
 func TestCommunityPlans(t *testing.T) {
-	e := mustExperts(t, moe(3).model(t))
+	e := model(3)
 	for _, c := range communityPlans {
 		t.Run(c.name, func(t *testing.T) {
-			p, err := ReadPlan([]byte(c.text), e)
+			p, err := Read([]byte(c.text), e)
 			if c.faults != nil {
-				var faults Faults
+				var faults reap.Faults
 				if !errors.As(err, &faults) {
 					t.Fatalf("error %v, want faults", err)
 				}
@@ -240,9 +252,7 @@ func TestCommunityPlans(t *testing.T) {
 			if err := p.Check(e).Err(); err != nil {
 				t.Error(err)
 			}
-			want := planFor(e, c.keep...)
-			want.Source = Source{Architecture: "test"}
-			want.Criterion.Parameters = map[string]string{"form": c.form}
+			want := reap.GivenPlan(e, c.form, map[int][]int{1: c.keep, 2: c.keep, 3: c.keep})
 			if !reflect.DeepEqual(p, want) {
 				t.Errorf("got %+v, want %+v", p, want)
 			}
@@ -252,11 +262,11 @@ func TestCommunityPlans(t *testing.T) {
 
 // A document of millions of entries is refused without keeping a message for each.
 func TestPlansOfManyFaults(t *testing.T) {
-	e := mustExperts(t, moe(1).model(t))
+	e := model(1)
 	zeros := strings.Repeat("0,", 400_000) + "0"
 	for name, c := range map[string]struct{ text, want string }{
 		"repeated":     {`{"1":[` + zeros + `]}`, "and 399969 more"}, // 400,000 repeats, the count
-		"not ids":      {`{"1":[` + strings.ReplaceAll(zeros, "0", "-") + `]}`, "JSON, byte 6: invalid character ','"},
+		"not ids":      {`{"1":[` + strings.ReplaceAll(zeros, "0", "-") + `]}`, `JSON, byte 7: at "/1/0": invalid character ','`},
 		"texts":        {`{"1":[` + strings.ReplaceAll(zeros, "0", `""`) + `]}`, "and 399969 more"},
 		"pairs":        {`{"pruned_experts":[` + zeros + `]}`, "and 799970 more"},
 		"too many":     {`{"1":[` + strings.Repeat("0,", 3_000_000) + `0]}`, "more than 524288 values"},
@@ -264,7 +274,7 @@ func TestPlansOfManyFaults(t *testing.T) {
 		"a long key":   {`{"layers":{"` + strings.Repeat("é", 1<<20) + `":[0]}}`, `é...: not a block number`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := ReadPlan([]byte(c.text), e)
+			p, err := Read([]byte(c.text), e)
 			if err == nil {
 				err = p.Check(e).Err()
 			}
@@ -280,14 +290,14 @@ func TestPlansOfManyFaults(t *testing.T) {
 
 func TestOwnPlanOfManyExperts(t *testing.T) {
 	text := strings.Replace(samplePlanText, `"num_experts": 8`, `"num_experts": 2000000000`, 1)
-	if _, err := DecodePlan([]byte(text)); err == nil || err.Error() != "plan: 2000000000 experts, at most 4096 are supported" {
+	if _, err := Decode([]byte(text)); err == nil || err.Error() != "plan: 2000000000 experts, at most 4096 are supported" {
 		t.Errorf("error %v", err)
 	}
 }
 
 // TestManyParts refuses a plan with more of something than there can be.
 func TestManyParts(t *testing.T) {
-	e := mustExperts(t, moe(1).model(t))
+	e := model(1)
 	layers := func(n int, format string) string {
 		var list []string
 		for i := range n {
@@ -303,15 +313,15 @@ func TestManyParts(t *testing.T) {
 		`{` + layers(4097, `"%d":[0]`) + `}`:            `layer "4096": more than 4096 layers`,
 		`{"keep":[` + layers(4097, "[%d]") + `]}`:       "keep: more than 4096 layers",
 	} {
-		if _, err := ReadPlan([]byte(text), e); err == nil || err.Error() != want {
+		if _, err := Read([]byte(text), e); err == nil || err.Error() != want {
 			t.Errorf("%.60q: error %v, want %q", text, err, want)
 		}
 	}
 }
 
 func TestOrdinalMaskIsRefused(t *testing.T) {
-	e := mustExperts(t, moe(1).model(t))
-	_, err := ReadPlan([]byte("# dropped\n\n0 3\n0 5\n"), e)
+	e := model(1)
+	_, err := Read([]byte("# dropped\n\n0 3\n0 5\n"), e)
 	if err == nil || !strings.Contains(err.Error(), "counts layers among the MoE blocks") {
 		t.Errorf("error %v", err)
 	}
@@ -319,7 +329,7 @@ func TestOrdinalMaskIsRefused(t *testing.T) {
 
 // Our own documents come through the same door.
 func TestReadPlanTakesOwnDocuments(t *testing.T) {
-	p, err := ReadPlan([]byte(samplePlanText), nil)
+	p, err := Read([]byte(samplePlanText), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,12 +338,15 @@ func TestReadPlanTakesOwnDocuments(t *testing.T) {
 	}
 }
 
-func TestNewInput(t *testing.T) {
-	// The digest of "abc" is the first example of FIPS 180-2.
-	want := Input{"abc.txt", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}
-	for _, name := range []string{"abc.txt", "testdata/abc.txt", `c:\x\abc.txt`} {
-		if got := NewInput(name, []byte("abc")); got != want {
-			t.Errorf("%q: %+v", name, got)
+// wantFaults wants one fault for each text, in any order, and no others.
+func wantFaults(t *testing.T, fs reap.Faults, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if !slices.ContainsFunc(fs, func(f reap.Fault) bool { return strings.Contains(f.String(), text) }) {
+			t.Errorf("no fault says %q", text)
 		}
+	}
+	if len(fs) != len(texts) {
+		t.Errorf("%d faults, want %d:\n%v", len(fs), len(texts), fs.Error())
 	}
 }

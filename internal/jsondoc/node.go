@@ -2,11 +2,12 @@ package jsondoc
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"math"
 	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxDescribed bounds the text that [Node.Describe] shows, in bytes.
@@ -15,7 +16,7 @@ const maxDescribed = 80
 // A Node is one JSON value: a view of its bytes in a document that [Parse] has checked.
 type Node struct {
 	Kind byte   // '{', '[', '"', '0', 't' (true or false), 'n' (null)
-	raw  []byte // as written; nil stands for an empty object or list
+	raw  []byte // as written
 }
 
 // A Member is a key of an object with its value.
@@ -41,9 +42,9 @@ func (n *Node) Members() iter.Seq[Member] {
 		if n.Kind != '{' {
 			return
 		}
-		for c := newCursor(n.raw); c.more(); {
-			key, value := c.next(), c.next()
-			if !yield(Member{unquote(key), newNode(value)}) {
+		c := newCursor(n.raw)
+		for c.more() {
+			if key := c.key(); !yield(Member{key, newNode(c.next())}) {
 				return
 			}
 		}
@@ -67,12 +68,9 @@ func (n *Node) Items() iter.Seq2[int, *Node] {
 
 // Get returns the member with the given key, or nil. It looks through the object anew.
 func (n *Node) Get(key string) *Node {
-	if n.Kind != '{' {
-		return nil
-	}
-	for c := newCursor(n.raw); c.more(); {
-		if name, value := c.next(), c.next(); unquote(name) == key {
-			return newNode(value)
+	for m := range n.Members() {
+		if m.Key == key {
+			return m.Value
 		}
 	}
 	return nil
@@ -92,14 +90,8 @@ func (n *Node) Text() string {
 
 // unquote returns what a string says.
 func unquote(raw []byte) string {
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw[1 : len(raw)-1])
-	}
-	var s string
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return string(raw) // Parse lets no such string pass
-	}
-	return s
+	s, _ := jsontext.AppendUnquote(nil, raw) // Parse lets no broken string pass
+	return string(s)
 }
 
 // Int reads a number that is written without fraction or exponent.
@@ -144,69 +136,33 @@ func describeText(s string) string {
 	return strconv.Quote(s)
 }
 
-// A cursor walks over what stands between the brackets of sound JSON.
-type cursor struct{ rest []byte }
-
-func newCursor(raw []byte) *cursor {
-	if len(raw) == 0 {
-		return &cursor{}
-	}
-	return &cursor{trimSeparators(raw[1 : len(raw)-1])}
+// A cursor walks over what stands between the brackets of a value that Parse has checked.
+type cursor struct {
+	*jsontext.Decoder
+	raw []byte
 }
 
-func (c *cursor) more() bool { return len(c.rest) > 0 }
-
-// next returns one value as it is written.
-func (c *cursor) next() []byte {
-	raw := c.rest[:valueLength(c.rest)]
-	c.rest = trimSeparators(c.rest[len(raw):])
-	return raw
+func newCursor(raw []byte) cursor {
+	c := cursor{jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true)), raw}
+	c.ReadToken() // the bracket
+	return c
 }
 
-// trimSeparators cuts off what stands between values.
-func trimSeparators(data []byte) []byte { return bytes.TrimLeft(data, " \t\r\n,:") }
-
-// valueLength returns how many bytes the value takes that data, which is sound JSON,
-// begins with.
-func valueLength(data []byte) int {
-	depth := 0
-	for i := 0; i < len(data); i++ {
-		switch data[i] {
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		case '"':
-			i += stringLength(data[i:]) - 1
-			if depth == 0 {
-				return i + 1
-			}
-		default:
-			if depth == 0 {
-				return scalarLength(data)
-			}
-		}
-	}
-	return len(data)
+// more reports whether the end is not reached.
+func (c cursor) more() bool {
+	kind := c.PeekKind()
+	return kind != '}' && kind != ']' && kind != jsontext.KindInvalid
 }
 
-func stringLength(data []byte) int {
-	for i := 1; i < len(data); i++ {
-		switch data[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(data)
+// key returns the next key.
+func (c cursor) key() string {
+	token, _ := c.ReadToken()
+	return token.String()
 }
 
-func scalarLength(data []byte) int {
-	if end := bytes.IndexAny(data, " \t\r\n,]}"); end >= 0 {
-		return end
-	}
-	return len(data)
+// next returns the next value as it is written.
+func (c cursor) next() []byte {
+	value, _ := c.ReadValue()
+	end := int(c.InputOffset())
+	return c.raw[end-len(value) : end]
 }

@@ -1,0 +1,100 @@
+package planfile
+
+import (
+	"bytes"
+	"fmt"
+
+	"ggufreap/internal/jsondoc"
+	"ggufreap/reap"
+)
+
+// Schema is the first field of a plan document.
+const Schema = "ggufreap/plan/v1"
+
+// mode is the only mode: the same number of experts in every layer. The key is written
+// because the slicers of others look for it.
+const mode = "uniform"
+
+// Encode returns the plan as canonical JSON: two-space indent, keys in a fixed order,
+// layers in numeric order, each keep list on one line, a newline at the end. Equal
+// plans give equal bytes.
+func Encode(p *reap.Plan) ([]byte, error) {
+	var b bytes.Buffer
+	if err := jsondoc.Write(&b, newDocument(p)); err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// A document is a plan as it is written.
+type document struct {
+	Schema string `json:"schema"`
+	Source struct {
+		StructureDigest string             `json:"structure_digest"`
+		WeightsDigest   jsondoc.TextOrNull `json:"weights_digest"`
+		Architecture    string             `json:"architecture"`
+		Name            string             `json:"name"`
+	} `json:"source"`
+	Mode         string                  `json:"mode"`
+	NumExperts   int                     `json:"num_experts"`
+	KeepCount    int                     `json:"keep_count"`
+	Criterion    criterion               `json:"criterion"`
+	ScoresDigest jsondoc.TextOrNull      `json:"scores_digest"`
+	Rules        rules                   `json:"rules,omitzero"`
+	Layers       jsondoc.Numbered[layer] `json:"layers"`
+}
+
+type criterion struct {
+	Name       string             `json:"name"`
+	Version    int                `json:"version"`
+	Evidence   jsondoc.TextOrNull `json:"evidence"`
+	Parameters map[string]string  `json:"parameters"`
+	Inputs     []input            `json:"inputs"`
+}
+
+type input struct {
+	File   string `json:"file"`
+	SHA256 string `json:"sha256"`
+}
+
+type rules struct {
+	AlwaysKeep  jsondoc.TextOrNull `json:"always_keep"`
+	DraftLayers jsondoc.TextOrNull `json:"draft_layers"`
+	DroppedIDs  jsondoc.TextOrNull `json:"dropped_ids"`
+}
+
+type layer struct {
+	Keep []int `json:"keep"`
+}
+
+func newDocument(p *reap.Plan) *document {
+	d := &document{
+		Schema: Schema, Mode: mode, NumExperts: p.NumExperts, KeepCount: p.KeepCount,
+		Criterion:    newCriterion(p.Criterion),
+		ScoresDigest: jsondoc.TextOrNull(p.ScoresDigest),
+		Rules: rules{
+			jsondoc.TextOrNull(p.Rules.AlwaysKeep),
+			jsondoc.TextOrNull(p.Rules.DraftLayers),
+			jsondoc.TextOrNull(p.Rules.DroppedIDs),
+		},
+		Layers: jsondoc.Numbered[layer]{},
+	}
+	d.Source.StructureDigest = p.Source.StructureDigest
+	d.Source.WeightsDigest = jsondoc.TextOrNull(p.Source.WeightsDigest)
+	d.Source.Architecture = p.Source.Architecture
+	d.Source.Name = p.Source.Name
+	for block, keep := range p.Layers {
+		d.Layers[block] = layer{keep}
+	}
+	return d
+}
+
+func newCriterion(c reap.Criterion) criterion {
+	d := criterion{
+		Name: c.Name, Version: c.Version, Evidence: jsondoc.TextOrNull(c.Evidence), Parameters: c.Parameters,
+	}
+	for _, in := range c.Inputs {
+		d.Inputs = append(d.Inputs, input(in))
+	}
+	return d
+}
