@@ -5,6 +5,10 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/ui"
 )
 
 const appHelp = `ggufreap inspects GGUF models, single files and sharded ones, and keeps the
@@ -45,16 +49,16 @@ func init() { cli.HelpFlag = nil }
 
 // newApp makes the command line. A new command is one more line here, one in the
 // help text above, and one file.
-func newApp(con *console) *cli.App {
+func newApp(con *ui.Console) *cli.App {
 	app := &cli.App{
 		Name:                      "ggufreap",
 		HideHelp:                  true,
 		HideHelpCommand:           true,
 		HideVersion:               true,
 		DisableSliceFlagSeparator: true,
-		Reader:                    con.in,
-		Writer:                    con.out,
-		ErrWriter:                 con.err,
+		Reader:                    con.In,
+		Writer:                    con.Out,
+		ErrWriter:                 con.Err,
 		ExitErrHandler:            func(*cli.Context, error) {}, // run decides the exit code
 		Commands: []*cli.Command{
 			inspectCommand(con),
@@ -69,7 +73,7 @@ func newApp(con *console) *cli.App {
 		},
 	}
 	for _, cmd := range app.Commands {
-		prepare(cmd)
+		args.Prepare(cmd)
 	}
 	app.Commands = append(app.Commands, helpCommand(con, app))
 	app.Flags = []cli.Flag{
@@ -77,18 +81,18 @@ func newApp(con *console) *cli.App {
 		&cli.BoolFlag{Name: "version"},
 	}
 	app.OnUsageError = func(_ *cli.Context, err error, _ bool) error {
-		return explainUsage(err, &cli.Command{Flags: app.Flags})
+		return args.ExplainUsage(err, &cli.Command{Flags: app.Flags})
 	}
 	app.Action = func(c *cli.Context) error {
 		switch {
 		case c.Bool("help"):
-			con.printf("%s", appHelp)
+			con.Printf("%s", appHelp)
 			return nil
 		case c.Bool("version"):
 			return printVersion(con, false)
 		case c.NArg() == 0:
-			fmt.Fprint(con.err, appHelp)
-			return usagef("no command given")
+			fmt.Fprint(con.Err, appHelp)
+			return args.Usagef("no command given")
 		}
 		return unknownCommand(app, c.Args().First())
 	}
@@ -96,36 +100,36 @@ func newApp(con *console) *cli.App {
 }
 
 func unknownCommand(app *cli.App, name string) error {
-	err := usagef("unknown command %q", name)
+	err := args.Usagef("unknown command %q", name)
 	var names []string
 	for _, cmd := range app.Commands {
 		names = append(names, cmd.Name)
 	}
-	if near := closest(name, names); near != "" {
-		return withHint(err, "did you mean: ggufreap %s", near)
+	if near := args.Closest(name, names); near != "" {
+		return hint.With(err, "did you mean: ggufreap %s", near)
 	}
 	if strings.HasSuffix(name, ".gguf") {
-		return withHint(err, "to look at a file: %s", commandLine([]string{"ggufreap", "inspect", name}))
+		return hint.With(err, "to look at a file: %s", args.CommandLine([]string{"ggufreap", "inspect", name}))
 	}
-	return withHint(err, "see: ggufreap help")
+	return hint.With(err, "see: ggufreap help")
 }
 
 // helpCommand prints the help of the program or of one command.
-func helpCommand(con *console, app *cli.App) *cli.Command {
+func helpCommand(con *ui.Console, app *cli.App) *cli.Command {
 	return &cli.Command{
 		Name:            "help",
 		HideHelp:        true,
 		HideHelpCommand: true,
 		Action: func(c *cli.Context) error {
 			if c.NArg() == 0 || c.Args().First() == "help" {
-				con.printf("%s", appHelp)
+				con.Printf("%s", appHelp)
 				return nil
 			}
 			cmd := app.Command(c.Args().First())
 			if cmd == nil {
 				return unknownCommand(app, c.Args().First())
 			}
-			con.printf("%s", cmd.CustomHelpTemplate)
+			con.Printf("%s", cmd.CustomHelpTemplate)
 			return nil
 		},
 	}

@@ -6,6 +6,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 )
 
@@ -16,7 +19,7 @@ func typeFlag() cli.Flag { return &cli.StringSliceFlag{Name: "type"} }
 // in any order. The caller closes the model.
 func openArtifact(c *cli.Context) (*gguf.Model, error) {
 	if c.NArg() == 0 {
-		return nil, withHint(usagef("no artifact given"), "ggufreap %s MODEL.gguf", c.Command.Name)
+		return nil, hint.With(args.Usagef("no artifact given"), "ggufreap %s MODEL.gguf", c.Command.Name)
 	}
 	return openPaths(c, c.Args().Slice()...)
 }
@@ -40,10 +43,10 @@ func typeOptions(values []string) ([]gguf.Option, error) {
 	for _, s := range values {
 		t, info, ok := parseTypeSize(s)
 		if !ok {
-			return nil, withHint(usagef("--type is %q, want ID=BYTES/ELEMENTS", s), "a type whose id is 64 and that stores 256 elements in 46 bytes: --type 64=46/256")
+			return nil, hint.With(args.Usagef("--type is %q, want ID=BYTES/ELEMENTS", s), "a type whose id is 64 and that stores 256 elements in 46 bytes: --type 64=46/256")
 		}
 		if known, ok := t.Info(); ok && (known.Bytes != info.Bytes || known.Elements != info.Elements) {
-			return nil, withHint(usagef("--type is %q, but type %d is %s, of which %s store %s", s, t, t, count(known.Bytes, "byte"), count(known.Elements, "element")),
+			return nil, hint.With(args.Usagef("--type is %q, but type %d is %s, of which %s store %s", s, t, t, text.Count(known.Bytes, "byte"), text.Count(known.Elements, "element")),
 				"--type is for types that are shown as unknown(ID)")
 		}
 		options = append(options, gguf.WithType(t, info))

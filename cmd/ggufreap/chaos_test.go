@@ -20,6 +20,9 @@ import (
 	"testing"
 	"time"
 
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/progress"
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
 	"ggufreap/manifest"
@@ -346,7 +349,7 @@ func TestInterruptSaysHowToGoOn(t *testing.T) {
 		if exists(filepath.Join(out, manifest.SumsName)) {
 			t.Error("an interrupted release has a list of sums")
 		}
-		again := exec.Command("sh", "-c", shellQuote(b.program)+" "+m[3])
+		again := exec.Command("sh", "-c", args.ShellQuote(b.program)+" "+m[3])
 		if text, err := again.CombinedOutput(); err != nil || !strings.Contains(string(text), "going on in ") {
 			t.Fatalf("%s: %v\n%s", m[3], err, text)
 		}
@@ -361,7 +364,8 @@ func TestInterruptBeforeAnyShard(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	code := newConsole(nil, &stdout, &stderr).run(ctx, nil, []string{"ggufreap", "prune", "--keep", "16", "-o", out, writeModel(t, smallK3(), 3)[0]})
+	con := ui.New(nil, &stdout, &stderr)
+	code := run(con, ctx, nil, []string{"ggufreap", "prune", "--keep", "16", "-o", out, writeModel(t, smallK3(), 3)[0]})
 	if code != exitFailed || !strings.Contains(stderr.String(), "error: interrupted\n") {
 		t.Errorf("exit %d\n%s", code, stderr.String())
 	}
@@ -375,10 +379,9 @@ func TestInterruptDoesNotWaitForTheDisk(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var stderr bytes.Buffer
-	con := newConsole(nil, &bytes.Buffer{}, &stderr)
-	hint := func() string { return "to go on: x" }
-	con.rest.Store(&hint)
-	if code := con.await(ctx, nil, make(chan error), time.Millisecond); code != exitFailed {
+	con := ui.New(nil, &bytes.Buffer{}, &stderr)
+	con.RestWith(func() string { return "to go on: x" })
+	if code := await(con, ctx, nil, make(chan error), time.Millisecond); code != exitFailed {
 		t.Errorf("exit %d, want %d", code, exitFailed)
 	}
 	if want := "ggufreap: error: interrupted\nggufreap: hint: to go on: x\n"; stderr.String() != want {
@@ -393,12 +396,11 @@ func TestSecondInterruptDoesNotWait(t *testing.T) {
 	again := make(chan struct{})
 	close(again)
 	var stderr bytes.Buffer
-	con := newConsole(nil, &bytes.Buffer{}, &stderr)
-	con.progress = progressBar
-	con.startProgress("prune", 100).add(50)
-	hint := func() string { return "to go on: x" }
-	con.rest.Store(&hint)
-	if code := con.await(ctx, again, make(chan error), time.Hour); code != exitFailed {
+	con := ui.New(nil, &bytes.Buffer{}, &stderr)
+	con.Progress = progress.Bar
+	con.StartProgress("prune", 100).Add(50)
+	con.RestWith(func() string { return "to go on: x" })
+	if code := await(con, ctx, again, make(chan error), time.Hour); code != exitFailed {
 		t.Errorf("exit %d, want %d", code, exitFailed)
 	}
 	if want := "\r\x1b[Kggufreap: error: interrupted\nggufreap: hint: to go on: x\n"; !strings.HasSuffix(stderr.String(), want) {

@@ -1,14 +1,16 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"ggufreap/gguf"
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/files"
+	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/manifest"
 	"ggufreap/reap"
 	"ggufreap/reap/planfile"
@@ -60,94 +62,6 @@ func choosing(c *cli.Context) bool {
 	return false
 }
 
-// A source is a model whose experts can be chosen from.
-type source struct {
-	*gguf.Model
-	experts   *reap.Experts
-	structure manifest.Digest
-	pin       *manifest.Pin // nil unless one was given
-}
-
-// openSource opens the artifact that the arguments name and refuses one that cannot
-// be pruned. The caller closes it.
-func openSource(c *cli.Context) (*source, error) {
-	m, err := openArtifact(c)
-	if err != nil {
-		return nil, err
-	}
-	s := &source{Model: m}
-	if err := s.read(); err != nil {
-		m.Close()
-		return nil, err
-	}
-	return s, nil
-}
-
-func (s *source) read() error {
-	if err := s.CheckWritable(); err != nil {
-		return err
-	}
-	var err error
-	if s.experts, err = reap.ReadExperts(s.Model); err != nil {
-		return s.named(err)
-	}
-	s.structure, err = manifest.StructureDigest(s.Model)
-	return s.named(err)
-}
-
-// named adds the name of the model to each line of an error that lacks it.
-func (s *source) named(err error) error {
-	if err == nil || strings.Contains(err.Error(), safe(s.Name)) {
-		return err
-	}
-	return sourceError{safe(s.Name), err}
-}
-
-// A sourceError is about one model.
-type sourceError struct {
-	name string
-	err  error
-}
-
-func (e sourceError) Error() string {
-	prefix := e.name + ": "
-	return prefix + strings.ReplaceAll(e.err.Error(), "\n", "\n"+prefix)
-}
-
-func (e sourceError) Unwrap() error { return e.err }
-
-// warnOfSource says what is odd about the source and its experts and stops nothing.
-func (con *console) warnOfSource(s *source) {
-	con.warnOf(s.Model)
-	for _, note := range s.experts.Notes {
-		con.warnf("%s: %s", safe(s.Name), note)
-	}
-}
-
-// bindPin reads the pin of the source, which lets plan and release name the weights.
-func (s *source) bindPin(ctx context.Context, path string) error {
-	if path == "" {
-		return nil
-	}
-	pin, err := manifest.ReadPin(path)
-	if err != nil {
-		return err
-	}
-	if err := pin.CheckHeaders(s.Model); err != nil {
-		return fmt.Errorf("%s: the pin of another model, %q: %w", safe(path), pin.Artifact.Name, err)
-	}
-	s.pin = pin
-	return nil
-}
-
-// weights returns the weights digest of a pinned source, or "".
-func (s *source) weights() string {
-	if s.pin == nil {
-		return ""
-	}
-	return s.pin.WeightsDigest.String()
-}
-
 // A choice is a plan with what it was made of.
 type choice struct {
 	plan     *reap.Plan
@@ -157,7 +71,7 @@ type choice struct {
 }
 
 // choose makes the plan that the choosing flags ask for.
-func (con *console) choose(c *cli.Context, s *source) (*choice, error) {
+func choose(con *ui.Console, c *cli.Context, s *source) (*choice, error) {
 	if err := checkKeepFlags(c, s.experts); err != nil {
 		return nil, err
 	}
@@ -170,7 +84,7 @@ func (con *console) choose(c *cli.Context, s *source) (*choice, error) {
 	if rules.DroppedIDs, err = droppedRule(c); err != nil {
 		return nil, err
 	}
-	if ch.scores, ch.measured, err = con.readScores(c, s, criterion, &rules); err != nil {
+	if ch.scores, ch.measured, err = readScores(con, c, s, criterion, &rules); err != nil {
 		return nil, err
 	}
 	if path := c.String("always-keep"); path != "" {
@@ -194,7 +108,7 @@ func (con *console) choose(c *cli.Context, s *source) (*choice, error) {
 		return nil, err
 	}
 	ch.plan.ScoresDigest = digest.String()
-	con.warnOfTies(s.experts, ch)
+	warnOfTies(con, s.experts, ch)
 	s.claim(ch.plan)
 	return ch, nil
 }
@@ -206,30 +120,20 @@ func explainFlat(err error, e *reap.Experts, scores *reap.Scores, keep int, o re
 	if _, other := reap.Choose(e, scores, keep, o); other != nil {
 		return err
 	}
-	return withHint(err, "--allow-flat accepts layers in which all experts score the same, and keeps the lower numbers")
+	return hint.With(err, "--allow-flat accepts layers in which all experts score the same, and keeps the lower numbers")
 }
 
 // readAlways reads the experts to keep always: keep lists in any form that a plan has.
 func readAlways(path string, e *reap.Experts) (map[int][]int, reap.Input, error) {
-	data, err := readDocument(path)
+	data, err := files.Read(path)
 	if err != nil {
 		return nil, reap.Input{}, err
 	}
 	lists, err := planfile.Read(data, e)
 	if err != nil {
-		return nil, reap.Input{}, fmt.Errorf("%s: %w", safe(path), err)
+		return nil, reap.Input{}, fmt.Errorf("%s: %w", text.Safe(path), err)
 	}
 	return lists.Layers, reap.NewInput(path, data), nil
-}
-
-// claim names the model as the plan's source.
-func (s *source) claim(plan *reap.Plan) {
-	plan.Source = reap.Source{
-		StructureDigest: s.structure.String(),
-		WeightsDigest:   s.weights(),
-		Architecture:    s.experts.Architecture,
-		Name:            s.Name,
-	}
 }
 
 // presetCriterion checks the preset, if one is asked for, and returns the criterion that
@@ -241,7 +145,7 @@ func presetCriterion(c *cli.Context, s *source) (string, error) {
 	}
 	preset, err := reap.FindPreset(name)
 	if err != nil {
-		return "", usagef("%w", err)
+		return "", args.Usagef("%w", err)
 	}
 	return preset.Criterion, s.named(preset.Check(s.experts))
 }
@@ -256,11 +160,11 @@ func checkKeepFlags(c *cli.Context, e *reap.Experts) error {
 	}
 	switch len(given) {
 	case 0:
-		return withHint(usagef("nothing says how many experts to keep"), "give --preset reap568, --keep N or --fit SIZE; the model has %d", e.Count)
+		return hint.With(args.Usagef("nothing says how many experts to keep"), "give --preset reap568, --keep N or --fit SIZE; the model has %d", e.Count)
 	case 1:
 		return nil
 	}
-	return usagef("%s both say how many experts to keep, give one of them", strings.Join(given, " and "))
+	return args.Usagef("%s both say how many experts to keep, give one of them", strings.Join(given, " and "))
 }
 
 // keepCount settles how many experts each layer keeps.
@@ -278,13 +182,13 @@ func keepCount(c *cli.Context, s *source, criterion reap.Criterion) (int, error)
 // loadPlan reads a plan file, ours or another tool's, amends it, and holds it against the
 // model.
 func loadPlan(path string, s *source, amend func(*reap.Plan) error) (*reap.Plan, error) {
-	data, err := readDocument(path)
+	data, err := files.Read(path)
 	if err != nil {
 		return nil, err
 	}
 	plan, err := planfile.Read(data, s.experts)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", safe(path), err)
+		return nil, fmt.Errorf("%s: %w", text.Safe(path), err)
 	}
 	if err := amend(plan); err != nil {
 		return nil, err
@@ -294,32 +198,15 @@ func loadPlan(path string, s *source, amend func(*reap.Plan) error) (*reap.Plan,
 		s.claim(plan)
 	}
 	if got := plan.Source.StructureDigest; got != s.structure.String() {
-		return nil, withHint(fmt.Errorf("%s: made for another model: its source has the structure digest %s, this model has %s", safe(path), got, s.structure),
+		return nil, hint.With(fmt.Errorf("%s: made for another model: its source has the structure digest %s, this model has %s", text.Safe(path), got, s.structure),
 			"make a plan for this model: ggufreap plan")
 	}
 	if got, have := plan.Source.WeightsDigest, s.weights(); got != "" && have != "" && got != have {
-		return nil, withHint(fmt.Errorf("%s: made for other weights: its source has the weights digest %s, the pin says %s", safe(path), got, have),
+		return nil, hint.With(fmt.Errorf("%s: made for other weights: its source has the weights digest %s, the pin says %s", text.Safe(path), got, have),
 			"make a plan for this model: ggufreap plan")
 	}
 	if err := plan.Check(s.experts).Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", safe(path), err)
+		return nil, fmt.Errorf("%s: %w", text.Safe(path), err)
 	}
 	return plan, nil
-}
-
-// maxDocument bounds the documents that are read whole.
-const maxDocument = 64 << 20
-
-// readDocument reads a file that is held in memory.
-func readDocument(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s: not a regular file", safe(path))
-	case info.Size() > maxDocument:
-		return nil, fmt.Errorf("%s: %d bytes, at most %d are read", safe(path), info.Size(), maxDocument)
-	}
-	return os.ReadFile(path)
 }

@@ -9,6 +9,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
 )
@@ -33,17 +37,17 @@ Examples:
   ggufreap demo -o /tmp/demo
 `
 
-func demoCommand(con *console) *cli.Command {
+func demoCommand(con *ui.Console) *cli.Command {
 	return &cli.Command{
 		Name:               "demo",
 		CustomHelpTemplate: demoHelp,
-		Flags:              append(con.progressFlags(), &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "ggufreap-demo"}),
+		Flags:              append(progressFlags(con), &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "ggufreap-demo"}),
 		Action:             func(c *cli.Context) error { return demoAction(con, c) },
 	}
 }
 
-func demoAction(con *console, c *cli.Context) error {
-	if err := noArguments(c); err != nil {
+func demoAction(con *ui.Console, c *cli.Context) error {
+	if err := args.None(c); err != nil {
 		return err
 	}
 	dir := c.String("output")
@@ -51,7 +55,7 @@ func demoAction(con *console, c *cli.Context) error {
 		return err
 	}
 	source := filepath.Join(dir, "source")
-	con.printf("Making a small kimi-k3 checkpoint in %s\n", safe(source))
+	con.Printf("Making a small kimi-k3 checkpoint in %s\n", text.Safe(source))
 	files, err := gguftest.K3(gguftest.K3Options{}).Write(source, gguf.Split{Shards: gguftest.K3Shards})
 	if err != nil {
 		return err
@@ -70,21 +74,21 @@ func demoAction(con *console, c *cli.Context) error {
 		{"Write the model that keeps them, in fourteen shards", []string{"prune", "--plan", plan, "--source-pin", pin, "--shards", "14", "-o", release, files[0]}},
 		{"Check the release, and that all its bytes are the source's", []string{"verify", "--source-pin", pin, "--expect", "experts=568,shards=14", release}},
 	} {
-		con.printf("\n%s\n", step.why)
-		if err := con.show(c.Context, step.args); err != nil {
+		con.Printf("\n%s\n", step.why)
+		if err := show(con, c.Context, step.args); err != nil {
 			return err
 		}
 	}
-	con.printf("\nThe source is in %s, the release in %s.\n", safe(source), safe(release))
-	con.printf("Any program can check it:  cd %s && sha256sum -c MANIFEST.sha256\n", shellQuote(release))
+	con.Printf("\nThe source is in %s, the release in %s.\n", text.Safe(source), text.Safe(release))
+	con.Printf("Any program can check it:  cd %s && sha256sum -c MANIFEST.sha256\n", args.ShellQuote(release))
 	return nil
 }
 
 // show prints a command as it would be typed, and runs it.
-func (con *console) show(ctx context.Context, args []string) error {
-	line := append([]string{"ggufreap"}, args...)
-	con.printf("%s\n", paint(con.color, bold, "$ "+commandLine(line)))
-	con.out.Flush()
+func show(con *ui.Console, ctx context.Context, words []string) error {
+	line := append([]string{"ggufreap"}, words...)
+	con.Printf("%s\n", con.Paint(ui.Bold, "$ "+args.CommandLine(line)))
+	con.Flush()
 	return newApp(con).RunContext(ctx, line)
 }
 
@@ -95,7 +99,7 @@ func checkEmptyFolder(dir string) error {
 		return err
 	}
 	if len(entries) > 0 {
-		return withHint(usagef("folder %s is not empty", safe(dir)), "remove it, or choose another with -o DIR")
+		return hint.With(args.Usagef("folder %s is not empty", text.Safe(dir)), "remove it, or choose another with -o DIR")
 	}
 	return nil
 }

@@ -5,6 +5,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/gguf"
 	"ggufreap/manifest"
 )
@@ -41,11 +44,11 @@ Examples:
   ggufreap diff K3.pin.json.zst K3-00001-of-00009.gguf
 `
 
-func diffCommand(con *console) *cli.Command {
+func diffCommand(con *ui.Console) *cli.Command {
 	return &cli.Command{
 		Name:               "diff",
 		CustomHelpTemplate: diffHelp,
-		Flags: append(con.progressFlags(),
+		Flags: append(progressFlags(con),
 			&cli.IntFlag{Name: "workers"},
 			&cli.BoolFlag{Name: "json"},
 			typeFlag(),
@@ -54,9 +57,9 @@ func diffCommand(con *console) *cli.Command {
 	}
 }
 
-func diffAction(con *console, c *cli.Context) error {
+func diffAction(con *ui.Console, c *cli.Context) error {
 	if c.NArg() != 2 {
-		return withHint(usagef("diff takes two artifacts or pins, got %d", c.NArg()), "ggufreap diff A B")
+		return hint.With(args.Usagef("diff takes two artifacts or pins, got %d", c.NArg()), "ggufreap diff A B")
 	}
 	var sides [2]side
 	for i := range sides {
@@ -67,10 +70,10 @@ func diffAction(con *console, c *cli.Context) error {
 	}
 	for _, s := range sides {
 		if s.model != nil {
-			con.warnOf(s.model)
+			warnOf(con, s.model)
 		}
 	}
-	if err := con.measure(c, sides[:]); err != nil {
+	if err := measure(con, c, sides[:]); err != nil {
 		return err
 	}
 	d, err := compare(&sides[0], &sides[1])
@@ -78,9 +81,9 @@ func diffAction(con *console, c *cli.Context) error {
 		return err
 	}
 	if c.Bool("json") {
-		err = con.json(d.document())
+		err = con.JSON(d.document())
 	} else {
-		con.showDifference(d)
+		showDifference(con, d)
 	}
 	if err == nil && !d.same() {
 		err = errDiffers
@@ -138,21 +141,21 @@ func (s *side) byteOrder() string {
 }
 
 // measure reads the artifacts among the sides whole.
-func (con *console) measure(c *cli.Context, sides []side) error {
+func measure(con *ui.Console, c *cli.Context, sides []side) error {
 	var total, before int64
 	for _, s := range sides {
 		if s.model != nil {
 			total += s.model.FileBytes()
 		}
 	}
-	p := con.startProgress("diff", total)
+	p := con.StartProgress("diff", total)
 	for i := range sides {
 		s := &sides[i]
 		if s.model == nil {
 			continue
 		}
 		o := pinOptions(c, s.model)
-		o.Progress = func(done, _ int64) { p.set(before+done, total) }
+		o.Progress = func(done, _ int64) { p.Set(before+done, total) }
 		var err error
 		if s.pin, err = manifest.BuildPin(c.Context, s.model, o); err != nil {
 			return err
@@ -162,7 +165,7 @@ func (con *console) measure(c *cli.Context, sides []side) error {
 		}
 		before += s.model.FileBytes()
 	}
-	p.finish()
+	p.Finish()
 	return nil
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
 	"ggufreap/manifest"
@@ -137,17 +139,17 @@ func TestDiffFitsTheTerminal(t *testing.T) {
 	write(t, smallMoE(), gguf.Split{Shards: 3})
 	for _, width := range []int{80, 100, 200} {
 		var out bytes.Buffer
-		con := newConsole(nil, &out, &out)
-		con.width = width
+		con := ui.New(nil, &out, &out)
+		con.Width = width
 		if err := newApp(con).RunContext(t.Context(), []string{"ggufreap", "diff", "small.gguf", "small-00001-of-00003.gguf"}); err != nil {
 			t.Fatal(err)
 		}
-		con.out.Flush()
+		con.Out.Flush()
 		digests := 0
 		for line := range strings.Lines(out.String()) {
 			line = strings.TrimSuffix(line, "\n")
-			if columns(line) >= width {
-				t.Errorf("%d columns of %d: %q", columns(line), width, line)
+			if text.Columns(line) >= width {
+				t.Errorf("%d columns of %d: %q", text.Columns(line), width, line)
 			}
 			if strings.HasSuffix(line, " blake3:41f153d1818ba64a416fbf01573afa763523fd5916c64d86e81c8681e018d7e2") {
 				digests++

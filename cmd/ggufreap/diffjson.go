@@ -3,6 +3,7 @@ package main
 import (
 	"iter"
 
+	"ggufreap/cmd/ggufreap/internal/document"
 	"ggufreap/gguf"
 	"ggufreap/manifest"
 )
@@ -15,19 +16,19 @@ type diffDocument struct {
 	SameOrder    bool   `json:"same_order"` // of the tensors that both have
 	// DataCompared is false where one side is little endian and the other big endian:
 	// then the tensors listed differ in name, type or shape.
-	DataCompared bool         `json:"data_compared"`
-	SameKeyOrder *bool        `json:"same_key_order"` // of the keys that both have; null when it is not known
-	A            sideDocument `json:"a"`
-	B            sideDocument `json:"b"`
-	Tensors      elements     `json:"tensors"`    // tensorChange
-	Padded       []text       `json:"padded"`     // tensors of unknown type that differ in padding alone
-	Keys         elements     `json:"keys"`       // keyChange
-	SplitKeys    elements     `json:"split_keys"` // keyChange, of two artifacts
+	DataCompared bool              `json:"data_compared"`
+	SameKeyOrder *bool             `json:"same_key_order"` // of the keys that both have; null when it is not known
+	A            sideDocument      `json:"a"`
+	B            sideDocument      `json:"b"`
+	Tensors      document.Elements `json:"tensors"`    // tensorChange
+	Padded       []document.Text   `json:"padded"`     // tensors of unknown type that differ in padding alone
+	Keys         document.Elements `json:"keys"`       // keyChange
+	SplitKeys    document.Elements `json:"split_keys"` // keyChange, of two artifacts
 }
 
 type sideDocument struct {
-	Path           text            `json:"path"`
-	Name           text            `json:"name"`
+	Path           document.Text   `json:"path"`
+	Name           document.Text   `json:"name"`
 	Shards         int             `json:"shards"`
 	Tensors        int             `json:"tensors"`
 	FileBytes      int64           `json:"file_bytes"`
@@ -42,7 +43,7 @@ type sideDocument struct {
 }
 
 type tensorChange struct {
-	Name   text            `json:"name"`
+	Name   document.Text   `json:"name"`
 	Change manifest.Change `json:"change"`
 	A      *tensorSide     `json:"a"` // null where there is none
 	B      *tensorSide     `json:"b"`
@@ -57,7 +58,7 @@ type tensorSide struct {
 }
 
 type keyChange struct {
-	Key    text            `json:"key"`
+	Key    document.Text   `json:"key"`
 	Change manifest.Change `json:"change"`
 	A      any             `json:"a"` // type and value, of pins type and digest; null where there is none
 	B      any             `json:"b"`
@@ -66,11 +67,11 @@ type keyChange struct {
 
 // A placeDocument says where a value differs. Indexes count from 0.
 type placeDocument struct {
-	Items *int64     `json:"items"` // elements of a list that differ; null for a string
-	Path  []int64    `json:"path"`  // of the first one: its index in the list, its index in that one if it is a list, ...
-	Byte  *int64     `json:"byte"`  // the first one that differs of the strings there; null for anything else
-	A     *pairValue `json:"a"`     // what stands there, null where the list has ended; of a long string what begins with that byte's character
-	B     *pairValue `json:"b"`
+	Items *int64              `json:"items"` // elements of a list that differ; null for a string
+	Path  []int64             `json:"path"`  // of the first one: its index in the list, its index in that one if it is a list, ...
+	Byte  *int64              `json:"byte"`  // the first one that differs of the strings there; null for anything else
+	A     *document.PairValue `json:"a"`     // what stands there, null where the list has ended; of a long string what begins with that byte's character
+	B     *document.PairValue `json:"b"`
 }
 
 // A pairDigest is what a pin has of a key.
@@ -83,7 +84,7 @@ func (d *difference) document() diffDocument {
 	doc := diffDocument{Schema: "ggufreap/diff/v1", SameWeights: d.sameWeights(), SameMetadata: d.sameMetadata(), SameOrder: d.sameOrder,
 		DataCompared: d.dataCompared(), A: d.a.document(), B: d.b.document(), Tensors: d.tensorDocuments, Keys: d.keyDocuments, SplitKeys: d.splitKeyDocuments}
 	for _, name := range d.padded {
-		doc.Padded = append(doc.Padded, text(name))
+		doc.Padded = append(doc.Padded, document.Text(name))
 	}
 	if d.valuesKnown() {
 		doc.SameKeyOrder = &d.sameKeyOrder
@@ -93,7 +94,7 @@ func (d *difference) document() diffDocument {
 
 func (d *difference) tensorDocuments(yield func(any) error) error {
 	for _, c := range d.tensors {
-		if err := yield(tensorChange{text(c.Name), c.Change, newTensorSide(c.A), newTensorSide(c.B), c.Slabs}); err != nil {
+		if err := yield(tensorChange{document.Text(c.Name), c.Change, newTensorSide(c.A), newTensorSide(c.B), c.Slabs}); err != nil {
 			return err
 		}
 	}
@@ -133,18 +134,18 @@ func (d *difference) listKeys(compare keyComparison, yield func(any) error) erro
 type keyComparison = func(a, b *gguf.Metadata) iter.Seq2[manifest.KeyChange, error]
 
 func newKeyChange(c manifest.KeyChange) keyChange {
-	change := keyChange{Key: text(c.Key), Change: c.Change, Where: newPlace(c)}
+	change := keyChange{Key: document.Text(c.Key), Change: c.Change, Where: newPlace(c)}
 	if c.Change != manifest.Added {
-		change.A = pairValue{Value: c.A}
+		change.A = document.PairValue{Value: c.A}
 	}
 	if c.Change != manifest.Removed {
-		change.B = pairValue{Value: c.B}
+		change.B = document.PairValue{Value: c.B}
 	}
 	return change
 }
 
 func newPairChange(c manifest.PairChange) keyChange {
-	change := keyChange{Key: text(c.Key), Change: c.Change}
+	change := keyChange{Key: document.Text(c.Key), Change: c.Change}
 	if c.A != nil {
 		change.A = pairDigest{c.A.Type, c.A.BLAKE3}
 	}
@@ -173,16 +174,16 @@ func newPlace(c manifest.KeyChange) *placeDocument {
 	return doc
 }
 
-func newPart(v gguf.Value) *pairValue {
+func newPart(v gguf.Value) *document.PairValue {
 	if v.Size() == 0 {
 		return nil
 	}
-	return &pairValue{Value: v}
+	return &document.PairValue{Value: v}
 }
 
 func (s *side) document() sideDocument {
 	a := s.pin.Artifact
-	doc := sideDocument{Path: text(s.path), Name: text(a.Name), Shards: a.Shards, Tensors: len(s.pin.Tensors), FileBytes: a.FileBytes, TensorBytes: a.TensorBytes,
+	doc := sideDocument{Path: document.Text(s.path), Name: document.Text(a.Name), Shards: a.Shards, Tensors: len(s.pin.Tensors), FileBytes: a.FileBytes, TensorBytes: a.TensorBytes,
 		WeightsDigest: s.pin.WeightsDigest, MetadataDigest: s.pin.MetadataDigest}
 	if s.model != nil {
 		version, order, trailing := s.version(), s.byteOrder(), s.trailing()

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"ggufreap/cmd/ggufreap/internal/metadata"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 	"ggufreap/manifest"
 )
@@ -18,18 +20,18 @@ func placeText(c manifest.KeyChange) string {
 	if c.Change != manifest.Changed || !list && !cut {
 		return ""
 	}
-	text := "differs"
+	said := "differs"
 	if list {
 		first := ""
 		if d.Items > 1 {
 			first = "the first "
 		}
-		text = fmt.Sprintf("%s, %sat %s", differ(d.Items, "item"), first, strings.ReplaceAll(fmt.Sprint(d.Path), " ", "]["))
+		said = fmt.Sprintf("%s, %sat %s", text.Differ(d.Items, "item"), first, strings.ReplaceAll(fmt.Sprint(d.Path), " ", "]["))
 	}
 	if cut {
-		text += " from byte " + grouped(d.Byte) + " on"
+		said += " from byte " + text.Grouped(d.Byte) + " on"
 	}
-	return text + ": " + partTexts(a, b)
+	return said + ": " + partTexts(a, b)
 }
 
 // partTexts writes what stands on both sides, with types where they differ.
@@ -49,7 +51,7 @@ func partText(v gguf.Value) string {
 	case v.Type() == gguf.Text && v.Len() == 0:
 		return "nothing"
 	}
-	return value{v}.short()
+	return metadata.Short(v)
 }
 
 // differingParts returns what stands where two values differ. Of strings that are too
@@ -63,11 +65,11 @@ func differingParts(d gguf.Difference) (a, b gguf.Value, cut bool) {
 
 // fits reports whether a line shows a string whole.
 func fits(v gguf.Value) bool {
-	s, ok := "", v.Len() <= shortText
+	s, ok := "", v.Len() <= text.LineColumns
 	if ok {
 		s, ok = v.Text()
 	}
-	return ok && shorten(s) == safe(s)
+	return ok && text.Shorten(s) == text.Safe(s)
 }
 
 // textPart returns what fits a line of a string, from the character on that byte at
@@ -75,7 +77,7 @@ func fits(v gguf.Value) bool {
 func textPart(v gguf.Value, at int64) gguf.Value {
 	const head = 8 // bytes before those of the string
 	from := max(at-utf8.UTFMax+1, 0)
-	part := make([]byte, min(v.Len()-from, shortText))
+	part := make([]byte, min(v.Len()-from, text.LineColumns))
 	n, _ := v.ReadAt(part, head+from)
 	part = part[:n]
 	start := int(min(at-from, int64(n)))

@@ -5,41 +5,44 @@ import (
 	"slices"
 	"strings"
 
+	"ggufreap/cmd/ggufreap/internal/metadata"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/table"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
-	"ggufreap/gguf/words"
 	"ggufreap/manifest"
 )
 
 // showDifference prints the screen.
-func (con *console) showDifference(d *difference) {
+func showDifference(con *ui.Console, d *difference) {
 	for _, s := range []struct {
 		label string
 		*side
 	}{{"a", d.a}, {"b", d.b}} {
-		con.field(s.label, "%s", safe(s.path))
-		con.field("", "%s, %s, %s", safe(s.pin.Artifact.Name), fileCount(s.pin.Artifact.Shards), count(len(s.pin.Tensors), "tensor"))
-		con.field("", "%s", sizeText(s.pin.Artifact.TensorBytes))
-		con.digestField("", "weights", s.pin.WeightsDigest.String())
+		con.Field(s.label, "%s", text.Safe(s.path))
+		con.Field("", "%s, %s, %s", text.Safe(s.pin.Artifact.Name), text.Files(s.pin.Artifact.Shards), text.Count(len(s.pin.Tensors), "tensor"))
+		con.Field("", "%s", text.Size(s.pin.Artifact.TensorBytes))
+		con.DigestField("", "weights", s.pin.WeightsDigest.String())
 	}
-	con.printf("\n")
-	con.field("weights", "%s", d.weightsText())
-	con.field("metadata", "%s", sameOr(d.sameMetadata(), differ(d.keyCount, "key")))
+	con.Printf("\n")
+	con.Field("weights", "%s", d.weightsText())
+	con.Field("metadata", "%s", sameOr(d.sameMetadata(), text.Differ(d.keyCount, "key")))
 	if !d.sameByteOrder() {
-		con.field("byte order", "%s endian / %s endian", d.a.byteOrder(), d.b.byteOrder())
+		con.Field("byte order", "%s endian / %s endian", d.a.byteOrder(), d.b.byteOrder())
 	}
 	for _, note := range d.notes() {
-		con.field("note", "%s", note)
+		con.Field("note", "%s", note)
 	}
-	con.showTensorChanges(d.tensors)
+	showTensorChanges(con, d.tensors)
 	if d.valuesKnown() {
-		con.showKeyChanges(d.keys, d.keyCount)
+		showKeyChanges(con, d.keys, d.keyCount)
 	} else {
-		con.showPairChanges(d.pairs)
+		showPairChanges(con, d.pairs)
 	}
 }
 
 func (d *difference) weightsText() string {
-	text := sameOr(len(d.tensors) == 0, differ(len(d.tensors), "tensor"))
+	text := sameOr(len(d.tensors) == 0, text.Differ(len(d.tensors), "tensor"))
 	if d.dataCompared() {
 		return text
 	}
@@ -53,24 +56,19 @@ func sameOr(same bool, otherwise string) string {
 	return otherwise
 }
 
-// differ writes how many things differ: "1 key differs", "2 keys differ".
-func differ[T words.Integer](n T, noun string) string {
-	return count(n, noun) + " " + words.Verb(n, "differs", "differ")
-}
-
 // notes lists what differs and does not make a model another one.
 func (d *difference) notes() []string {
 	var notes []string
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	a, b := d.a.pin, d.b.pin
 	if a.Artifact.Shards != b.Artifact.Shards {
-		note("cut into %s, and into %s", fileCount(a.Artifact.Shards), fileCount(b.Artifact.Shards))
+		note("cut into %s, and into %s", text.Files(a.Artifact.Shards), text.Files(b.Artifact.Shards))
 	}
 	if !d.sameOrder {
 		note("the tensors that both have stand in another order")
 	}
 	if len(d.padded) > 0 {
-		note("padding behind %s of unknown type differs, which weights digests count: %s", count(len(d.padded), "tensor"), nameList(d.padded, screenMissing))
+		note("padding behind %s of unknown type differs, which weights digests count: %s", text.Count(len(d.padded), "tensor"), text.Names(d.padded, screenMissing))
 	}
 	if d.valuesKnown() {
 		return append(notes, d.fileNotes()...)
@@ -91,13 +89,13 @@ func (d *difference) fileNotes() []string {
 		note("the keys that both have stand in another order")
 	}
 	if keys := d.oddSplitKeys(); len(keys) > 0 {
-		note("split keys that differ: %s", nameList(keys, screenMissing))
+		note("split keys that differ: %s", text.Names(keys, screenMissing))
 	}
 	if a, b := d.a.version(), d.b.version(); a != b {
 		note("GGUF version %d, and version %d", a, b)
 	}
 	if a, b := d.a.trailing(), d.b.trailing(); a > 0 || b > 0 {
-		note("bytes behind the last tensor, which were not compared: %s, and %s", grouped(a), grouped(b))
+		note("bytes behind the last tensor, which were not compared: %s, and %s", text.Grouped(a), text.Grouped(b))
 	}
 	return notes
 }
@@ -115,31 +113,31 @@ func (d *difference) oddSplitKeys() []string {
 // maxChanges bounds the changes that are printed; the JSON document has all.
 const maxChanges = 50
 
-func (con *console) showTensorChanges(changes []manifest.TensorChange) {
+func showTensorChanges(con *ui.Console, changes []manifest.TensorChange) {
 	if len(changes) == 0 {
 		return
 	}
-	con.printf("\n")
-	cols := []column{{"tensor", false}, {"", false}, {"a", false}, {"b", false}, {"experts that differ", false}}
+	con.Printf("\n")
+	cols := []table.Column{table.Left("tensor"), table.Left(""), table.Left("a"), table.Left("b"), table.Left("experts that differ")}
 	shown := changes[:min(len(changes), maxChanges)]
 	if !slices.ContainsFunc(shown, func(c manifest.TensorChange) bool { return len(c.Slabs) > 0 }) {
 		cols = cols[:len(cols)-1]
 	}
-	con.table("", cols, func(yield func([]string) bool) {
+	con.Table("", cols, func(yield func([]string) bool) {
 		for _, c := range shown {
 			a, b := tensorTexts(c)
-			row := []string{abridge(safe(c.Name)), string(c.Change), a, b, slabText(c)}
+			row := []string{text.Abridge(text.Safe(c.Name)), string(c.Change), a, b, slabText(c)}
 			if !yield(row[:len(cols)]) {
 				return
 			}
 		}
 	})
-	con.showMore(len(changes)-len(shown), "tensor")
+	showMore(con, len(changes)-len(shown), "tensor")
 }
 
-func (con *console) showMore(more int, noun string) {
+func showMore(con *ui.Console, more int, noun string) {
 	if more > 0 {
-		con.printf("and %s more; --json lists them\n", count(more, noun))
+		con.Printf("and %s more; --json lists them\n", text.Count(more, noun))
 	}
 }
 
@@ -148,7 +146,7 @@ func (con *console) showMore(more int, noun string) {
 func tensorTexts(c manifest.TensorChange) (a, b string) {
 	a, b = tensorText(c.A), tensorText(c.B)
 	if a == b && c.A.Size != c.B.Size {
-		return a + ", " + count(c.A.Size, "byte"), b + ", " + count(c.B.Size, "byte")
+		return a + ", " + text.Count(c.A.Size, "byte"), b + ", " + text.Count(c.B.Size, "byte")
 	}
 	return a, b
 }
@@ -167,50 +165,50 @@ func slabText(c manifest.TensorChange) string {
 	}
 	const most = 6
 	if len(c.Slabs) > most {
-		return fmt.Sprintf("%s of %s", grouped(len(c.Slabs)), grouped(c.A.Slabs.Count))
+		return fmt.Sprintf("%s of %s", text.Grouped(len(c.Slabs)), text.Grouped(c.A.Slabs.Count))
 	}
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(c.Slabs), " ", ", "), "[]")
 }
 
 // showKeyChanges prints the first of all the keys that differ, each with what stands on
 // both sides.
-func (con *console) showKeyChanges(first []manifest.KeyChange, all int) {
+func showKeyChanges(con *ui.Console, first []manifest.KeyChange, all int) {
 	if len(first) == 0 {
 		return
 	}
-	con.printf("\n")
+	con.Printf("\n")
 	for _, c := range first {
-		con.field(string(c.Change), "%s", shorten(c.Key))
+		con.Field(string(c.Change), "%s", text.Shorten(c.Key))
 		if c.Change != manifest.Added {
-			con.field("", "a: %s", typedText(c.A))
+			con.Field("", "a: %s", typedText(c.A))
 		}
 		if c.Change != manifest.Removed {
-			con.field("", "b: %s", typedText(c.B))
+			con.Field("", "b: %s", typedText(c.B))
 		}
 		if text := placeText(c); text != "" {
-			con.field("", "%s", text)
+			con.Field("", "%s", text)
 		}
 	}
-	con.showMore(all-len(first), "key")
+	showMore(con, all-len(first), "key")
 }
 
 // showPairChanges prints each key with what a pin has of it.
-func (con *console) showPairChanges(changes []manifest.PairChange) {
+func showPairChanges(con *ui.Console, changes []manifest.PairChange) {
 	if len(changes) == 0 {
 		return
 	}
-	con.printf("\n")
+	con.Printf("\n")
 	shown := changes[:min(len(changes), maxChanges)]
 	for _, c := range shown {
-		con.field(string(c.Change), "%s", shorten(c.Key))
+		con.Field(string(c.Change), "%s", text.Shorten(c.Key))
 		if c.A != nil {
-			con.field("", "a: %s blake3 %s", c.A.Type, c.A.BLAKE3)
+			con.Field("", "a: %s blake3 %s", c.A.Type, c.A.BLAKE3)
 		}
 		if c.B != nil {
-			con.field("", "b: %s blake3 %s", c.B.Type, c.B.BLAKE3)
+			con.Field("", "b: %s blake3 %s", c.B.Type, c.B.BLAKE3)
 		}
 	}
-	con.showMore(len(changes)-len(shown), "key")
+	showMore(con, len(changes)-len(shown), "key")
 }
 
-func typedText(v gguf.Value) string { return v.TypeName() + " " + value{v}.short() }
+func typedText(v gguf.Value) string { return v.TypeName() + " " + metadata.Short(v) }

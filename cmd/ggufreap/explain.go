@@ -7,6 +7,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/table"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/reap"
 	"ggufreap/reap/scorefile"
 )
@@ -30,7 +35,7 @@ type keepCountRow struct {
 }
 
 // explain gathers what --explain, --compare, --split-half and the budget flags ask for.
-func (con *console) explain(c *cli.Context, s *source, ch *choice) (*explanation, error) {
+func explain(con *ui.Console, c *cli.Context, s *source, ch *choice) (*explanation, error) {
 	x := &explanation{asked: c.Bool("explain") || c.IsSet("compare") || c.Bool("split-half")}
 	if c.IsSet("fit") || c.IsSet("fit-per-node") {
 		if err := x.place(c, s, ch); err != nil {
@@ -48,17 +53,17 @@ func (con *console) explain(c *cli.Context, s *source, ch *choice) (*explanation
 		}
 	}
 	if path := c.String("compare"); path != "" {
-		other, err := con.readOther(c, s, ch, path)
+		other, err := readOther(con, c, s, ch, path)
 		if err != nil {
 			return nil, err
 		}
 		if x.compared, err = reap.Compare(s.experts, ch.scores, ch.plan, other); err != nil {
-			return nil, fmt.Errorf("%s: %w", safe(path), err)
+			return nil, fmt.Errorf("%s: %w", text.Safe(path), err)
 		}
 	}
 	if c.Bool("split-half") {
 		if ch.measured == nil {
-			return nil, withHint(usagef("--split-half compares measured scores"), "--from FILE brings them")
+			return nil, hint.With(args.Usagef("--split-half compares measured scores"), "--from FILE brings them")
 		}
 		var err error
 		if x.halves, err = ch.measured.SplitHalves(s.experts, ch.plan.Criterion.Name, ch.plan.KeepCount); err != nil {
@@ -85,12 +90,12 @@ func (x *explanation) place(c *cli.Context, s *source, ch *choice) error {
 
 // readOther reads the plan to compare with: a plan file, or a score file from which as many
 // experts are chosen by the same criterion, or by the first that it allows.
-func (con *console) readOther(c *cli.Context, s *source, ch *choice, path string) (*reap.Plan, error) {
+func readOther(con *ui.Console, c *cli.Context, s *source, ch *choice, path string) (*reap.Plan, error) {
 	plan, planErr := loadPlan(path, s, func(*reap.Plan) error { return nil })
 	if planErr == nil {
 		return plan, nil
 	}
-	m, _, err := con.readMeasurements(c.Context, path, s.experts)
+	m, _, err := readMeasurements(con, c.Context, path, s.experts)
 	if err != nil {
 		return nil, errors.Join(planErr, err)
 	}
@@ -103,50 +108,50 @@ func (con *console) readOther(c *cli.Context, s *source, ch *choice, path string
 	}
 	other, err := reap.Choose(s.experts, scores, ch.plan.KeepCount, reap.ChooseOptions{AllowFlat: c.Bool("allow-flat")})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", safe(path), err)
+		return nil, fmt.Errorf("%s: %w", text.Safe(path), err)
 	}
 	return other, nil
 }
 
 // describeExplanation prints what was gathered.
-func (con *console) describeExplanation(x *explanation) {
+func describeExplanation(con *ui.Console, x *explanation) {
 	if x.budget != nil {
-		con.describeBudget(x)
+		describeBudget(con, x)
 	}
-	con.describeDoubts(x.scores)
+	describeDoubts(con, x.scores)
 	if x.counts != nil {
-		con.describeScores(x)
+		describeScores(con, x)
 	}
 	if x.compared != nil {
-		con.describeComparison(x.compared)
+		describeComparison(con, x.compared)
 	}
 	if x.halves != nil {
-		con.describeHalves(x.halves)
+		describeHalves(con, x.halves)
 	}
 }
 
-func (con *console) describeBudget(x *explanation) {
+func describeBudget(con *ui.Console, x *explanation) {
 	var sum int64
 	for _, n := range x.nodes {
 		sum += n
 	}
-	con.field("files", "%s", sizeText(sum))
+	con.Field("files", "%s", text.Size(sum))
 	if x.budget.nodes == 1 {
-		con.field("room", "%s", sizeText(x.budget.bytes))
+		con.Field("room", "%s", text.Size(x.budget.bytes))
 	} else {
-		con.field("room", "%s on each of %s", sizeText(x.budget.bytes), count(x.budget.nodes, "machine"))
+		con.Field("room", "%s on each of %s", text.Size(x.budget.bytes), text.Count(x.budget.nodes, "machine"))
 		for i, n := range x.nodes {
-			con.field("", "machine %d holds %s", i+1, sizeText(n))
+			con.Field("", "machine %d holds %s", i+1, text.Size(n))
 		}
 	}
-	con.field("", "for files alone: the memory to run them comes on top")
+	con.Field("", "for files alone: the memory to run them comes on top")
 }
 
 // largeTie returns how many of a layer's experts must rank alike at a cut to be warned of.
 func largeTie(experts int) int { return max(8, experts/16) }
 
 // warnOfTies warns where a cut falls among many experts that rank alike.
-func (con *console) warnOfTies(e *reap.Experts, ch *choice) {
+func warnOfTies(con *ui.Console, e *reap.Experts, ch *choice) {
 	var worst reap.LayerExplanation
 	layers := 0
 	for _, l := range reap.Explain(e, ch.scores, ch.plan.KeepCount, ch.always).Layers {
@@ -160,13 +165,13 @@ func (con *console) warnOfTies(e *reap.Experts, ch *choice) {
 		}
 	}
 	if layers > 0 {
-		con.warnf("in %s the cut falls among many experts that score alike: in layer %d the lowest numbers, %s of %s, are kept, which is no evidence",
-			count(layers, "layer"), worst.Block, grouped(worst.TiesKept), grouped(worst.TiesKept+worst.TiesDropped))
+		con.Warnf("in %s the cut falls among many experts that score alike: in layer %d the lowest numbers, %s of %s, are kept, which is no evidence",
+			text.Count(layers, "layer"), worst.Block, text.Grouped(worst.TiesKept), text.Grouped(worst.TiesKept+worst.TiesDropped))
 	}
 }
 
 // describeDoubts prints where the scores did not decide.
-func (con *console) describeDoubts(x *reap.Explanation) {
+func describeDoubts(con *ui.Console, x *reap.Explanation) {
 	tied, zero, withoutTokens := 0, 0, 0
 	for _, l := range x.Layers {
 		if l.Cut == 0 && l.Next == 0 {
@@ -178,21 +183,21 @@ func (con *console) describeDoubts(x *reap.Explanation) {
 		withoutTokens += max(l.NeverRoutedKept, 0)
 	}
 	if tied > 0 {
-		con.field("ties", "in %s equal scores meet at the cut, where the lower expert numbers are kept", count(tied, "layer"))
+		con.Field("ties", "in %s equal scores meet at the cut, where the lower expert numbers are kept", text.Count(tied, "layer"))
 	}
 	if zero > 0 {
-		con.field("score 0", "in %s experts that score 0 are kept and dropped: the criterion says next to nothing of them", count(zero, "layer"))
+		con.Field("score 0", "in %s experts that score 0 are kept and dropped: the criterion says next to nothing of them", text.Count(zero, "layer"))
 	}
 	if withoutTokens > 0 {
-		con.field("no tokens", "%s kept to which no token was routed", count(withoutTokens, "expert"))
+		con.Field("no tokens", "%s kept to which no token was routed", text.Count(withoutTokens, "expert"))
 	}
 }
 
-func (con *console) describeScores(x *explanation) {
-	con.field("score kept", "%s of the layers' scores on average, %s in the worst layer, %d", percent(x.scores.Mass), percent(x.scores.Worst.Mass), x.scores.Worst.Block)
-	con.printf("\n")
-	columns := []column{{"layer", true}, {"score kept", true}, {"cut at", true}, {"next", true}, {"ties kept", true}, {"dropped", true}, {"no tokens", true}, {"kept", true}, {"", false}}
-	con.table("", columns, func(yield func([]string) bool) {
+func describeScores(con *ui.Console, x *explanation) {
+	con.Field("score kept", "%s of the layers' scores on average, %s in the worst layer, %d", percent(x.scores.Mass), percent(x.scores.Worst.Mass), x.scores.Worst.Block)
+	con.Printf("\n")
+	columns := []table.Column{table.Right("layer"), table.Right("score kept"), table.Right("cut at"), table.Right("next"), table.Right("ties kept"), table.Right("dropped"), table.Right("no tokens"), table.Right("kept"), table.Left("")}
+	con.Table("", columns, func(yield func([]string) bool) {
 		for _, l := range x.scores.Layers {
 			note := ""
 			if l.Draft {
@@ -203,48 +208,48 @@ func (con *console) describeScores(x *explanation) {
 			}
 			if !yield([]string{
 				fmt.Sprint(l.Block), percent(l.Mass), scoreText(l.Cut), scoreText(l.Next),
-				grouped(l.TiesKept), grouped(l.TiesDropped), orDash(l.NeverRouted), orDash(l.NeverRoutedKept), note,
+				text.Grouped(l.TiesKept), text.Grouped(l.TiesDropped), orDash(l.NeverRouted), orDash(l.NeverRoutedKept), note,
 			}) {
 				return
 			}
 		}
 	})
-	con.printf("\n")
-	con.table("", []column{{"keep", true}, {"score kept", true}, {"worst layer", true}, {"bytes of files", true}, {"", true}}, func(yield func([]string) bool) {
+	con.Printf("\n")
+	con.Table("", []table.Column{table.Right("keep"), table.Right("score kept"), table.Right("worst layer"), table.Right("bytes of files"), table.Right("")}, func(yield func([]string) bool) {
 		for _, row := range x.counts {
-			if !yield([]string{grouped(row.keep), percent(row.mass.Mass), percent(row.mass.Worst.Mass), grouped(row.bytes), roundedSize(row.bytes)}) {
+			if !yield([]string{text.Grouped(row.keep), percent(row.mass.Mass), percent(row.mass.Worst.Mass), text.Grouped(row.bytes), text.RoundedSize(row.bytes)}) {
 				return
 			}
 		}
 	})
 }
 
-func (con *console) describeComparison(c *reap.Comparison) {
-	con.printf("\n")
-	con.field("compared", "%s of the experts are the same, where chance gives %s", percent(c.Overlap), percent(c.Chance))
-	con.field("", "the other plan keeps %s of the score that the best choice of as many does", percent(c.Retention))
-	con.field("", "%s, %s of them equal at the cut", differ(c.Differing, "expert"), grouped(c.Ties))
-	con.printf("\n")
-	con.table("", []column{{"layer", true}, {"same", true}, {"retention", true}, {"differ", true}, {"ties", true}}, func(yield func([]string) bool) {
+func describeComparison(con *ui.Console, c *reap.Comparison) {
+	con.Printf("\n")
+	con.Field("compared", "%s of the experts are the same, where chance gives %s", percent(c.Overlap), percent(c.Chance))
+	con.Field("", "the other plan keeps %s of the score that the best choice of as many does", percent(c.Retention))
+	con.Field("", "%s, %s of them equal at the cut", text.Differ(c.Differing, "expert"), text.Grouped(c.Ties))
+	con.Printf("\n")
+	con.Table("", []table.Column{table.Right("layer"), table.Right("same"), table.Right("retention"), table.Right("differ"), table.Right("ties")}, func(yield func([]string) bool) {
 		for _, l := range c.Layers {
-			if !yield([]string{fmt.Sprint(l.Block), percent(l.Overlap), percent(l.Retention), grouped(l.Differing), grouped(l.Ties)}) {
+			if !yield([]string{fmt.Sprint(l.Block), percent(l.Overlap), percent(l.Retention), text.Grouped(l.Differing), text.Grouped(l.Ties)}) {
 				return
 			}
 		}
 	})
 }
 
-func (con *console) describeHalves(halves []scorefile.SplitHalf) {
-	con.printf("\n")
-	con.field("split half", "each kind of text against all others: how much of the choice is the same (chance gives %s), and how much of one side's score the other side's choice keeps", percent(halves[0].Chance))
-	con.printf("\n")
-	con.table("", []column{{"text", false}, {"tokens", true}, {"same", true}, {"by the others", true}, {"of the others", true}}, func(yield func([]string) bool) {
+func describeHalves(con *ui.Console, halves []scorefile.SplitHalf) {
+	con.Printf("\n")
+	con.Field("split half", "each kind of text against all others: how much of the choice is the same (chance gives %s), and how much of one side's score the other side's choice keeps", percent(halves[0].Chance))
+	con.Printf("\n")
+	con.Table("", []table.Column{table.Left("text"), table.Right("tokens"), table.Right("same"), table.Right("by the others"), table.Right("of the others")}, func(yield func([]string) bool) {
 		for _, h := range halves {
 			tokens := "-"
 			if h.Tokens > 0 {
-				tokens = grouped(h.Tokens)
+				tokens = text.Grouped(h.Tokens)
 			}
-			if !yield([]string{safe(h.Label), tokens, percent(h.Overlap), percent(h.Retention), percent(h.Reverse)}) {
+			if !yield([]string{text.Safe(h.Label), tokens, percent(h.Overlap), percent(h.Retention), percent(h.Reverse)}) {
 				return
 			}
 		}
@@ -275,5 +280,5 @@ func orDash(n int) string {
 	if n < 0 {
 		return "-"
 	}
-	return grouped(n)
+	return text.Grouped(n)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"math"
 
+	"ggufreap/cmd/ggufreap/internal/document"
 	"ggufreap/reap"
 )
 
@@ -67,12 +68,12 @@ type layerComparison struct {
 }
 
 type splitHalfOutput struct {
-	Label     text     `json:"label"`
-	Tokens    int      `json:"tokens"` // 0 when not known
-	Overlap   *float64 `json:"overlap"`
-	Chance    *float64 `json:"chance"`
-	Retention *float64 `json:"retention"`
-	Reverse   *float64 `json:"reverse"`
+	Label     document.Text `json:"label"`
+	Tokens    int           `json:"tokens"` // 0 when not known
+	Overlap   *float64      `json:"overlap"`
+	Chance    *float64      `json:"chance"`
+	Retention *float64      `json:"retention"`
+	Reverse   *float64      `json:"reverse"`
 }
 
 func (x *explanation) document(ch *choice) explanationDocument {
@@ -106,7 +107,7 @@ func (x *explanation) document(ch *choice) explanationDocument {
 	}
 	for _, h := range x.halves {
 		d.SplitHalf = append(d.SplitHalf, splitHalfOutput{
-			text(h.Label), h.Tokens, orNull(h.Overlap), orNull(h.Chance), orNull(h.Retention), orNull(h.Reverse),
+			document.Text(h.Label), h.Tokens, orNull(h.Overlap), orNull(h.Chance), orNull(h.Retention), orNull(h.Reverse),
 		})
 	}
 	return d

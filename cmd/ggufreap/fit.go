@@ -7,6 +7,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 	"ggufreap/manifest"
 	"ggufreap/reap"
@@ -24,21 +27,21 @@ type budget struct {
 // readBudget reads --fit or --fit-per-node.
 func readBudget(c *cli.Context) (budget, error) {
 	if c.IsSet("fit") {
-		size, err := parseSize(c.String("fit"))
+		size, err := text.ParseSize(c.String("fit"))
 		if err != nil {
-			return budget{}, usagef("--fit: %w", err)
+			return budget{}, args.Usagef("--fit: %w", err)
 		}
 		return budget{1, size}, nil
 	}
 	value := c.String("fit-per-node")
-	nodes, text, ok := strings.Cut(value, "x")
+	nodes, each, ok := strings.Cut(value, "x")
 	n, err := strconv.ParseUint(nodes, 10, 16)
 	if !ok || err != nil || n == 0 {
-		return budget{}, withHint(usagef("--fit-per-node is %q, want NxSIZE", value), "four machines with 119 GB each: --fit-per-node 4x119GB")
+		return budget{}, hint.With(args.Usagef("--fit-per-node is %q, want NxSIZE", value), "four machines with 119 GB each: --fit-per-node 4x119GB")
 	}
-	size, err := parseSize(text)
+	size, err := text.ParseSize(each)
 	if err != nil {
-		return budget{}, usagef("--fit-per-node: %w", err)
+		return budget{}, args.Usagef("--fit-per-node: %w", err)
 	}
 	return budget{int(n), size}, nil
 }
@@ -80,7 +83,7 @@ func fitKeep(c *cli.Context, s *source, criterion reap.Criterion) (int, error) {
 		return ok, nil
 	})
 	if err == nil && keep == 0 {
-		err = fmt.Errorf("nothing fits: with the fewest experts that can be kept the files have %s", sizeText(least.Bytes()))
+		err = fmt.Errorf("nothing fits: with the fewest experts that can be kept the files have %s", text.Size(least.Bytes()))
 	}
 	return keep, err
 }

@@ -12,6 +12,8 @@ import (
 func TestImports(t *testing.T) {
 	hash := []string{"github.com/zeebo/blake3", "github.com/klauspost/", "github.com/cespare/xxhash/v2", "golang.org/x/sync/"}
 	documents := []string{"github.com/go-json-experiment/json", "ggufreap/internal/jsondoc", "ggufreap/gguf", "ggufreap/reap"}
+	const kit = "ggufreap/cmd/ggufreap/internal/"
+	screen := []string{"github.com/rivo/uniseg", "ggufreap/gguf/words"}
 	for pkg, allowed := range map[string][]string{
 		"ggufreap/gguf":            {"ggufreap/gguf/words", "ggufreap/gguf"},
 		"ggufreap/reap":            {"ggufreap/gguf/words", "ggufreap/gguf", "ggufreap/reap"},
@@ -20,9 +22,22 @@ func TestImports(t *testing.T) {
 		"ggufreap/manifest":        append(hash, "ggufreap/gguf/words", "ggufreap/gguf", "ggufreap/manifest"),
 		"ggufreap/manifest/stage":  append(hash, "ggufreap/gguf/words", "ggufreap/gguf", "ggufreap/manifest"),
 		"ggufreap/manifest/verify": append(hash, "ggufreap/gguf/words", "ggufreap/gguf", "ggufreap/manifest"),
+
+		// The tool kit of the command knows no flags but in args, and no library but gguf where
+		// values are written.
+		kit + "hint":        {},
+		kit + "ui/text":     screen,
+		kit + "ui/table":    append(screen, kit+"ui/text"),
+		kit + "ui/progress": append(screen, kit+"ui/text", "github.com/schollz/progressbar/v3", "github.com/mitchellh/colorstring", "golang.org/x/"),
+		kit + "document":    append(screen, kit+"ui/text", "ggufreap/gguf"),
+		kit + "metadata":    append(screen, kit+"ui/text", kit+"document", "ggufreap/gguf"),
+		kit + "ui": append(screen, kit+"ui", kit+"document", kit+"hint", "ggufreap/gguf",
+			"github.com/schollz/progressbar/v3", "github.com/mitchellh/colorstring", "golang.org/x/"),
+		kit + "args":  append(screen, kit+"hint", "github.com/urfave/cli/v2", "github.com/cpuguy83/", "github.com/russross/", "github.com/xrash/"),
+		kit + "files": slices.Concat(hash, screen, []string{kit + "hint", kit + "ui/text", "ggufreap/gguf", "ggufreap/manifest"}),
 	} {
 		for _, dep := range dependencies(t, pkg) {
-			if !slices.ContainsFunc(allowed, func(p string) bool { return dep == p || strings.HasPrefix(dep, strings.TrimSuffix(p, "/")+"/") }) {
+			if !slices.ContainsFunc(allowed, func(p string) bool { return dep == p || strings.HasPrefix(dep, strings.TrimSuffix(p, "/")+"/") }) && dep != pkg {
 				t.Errorf("%s depends on %s", pkg, dep)
 			}
 		}

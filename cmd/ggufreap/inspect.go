@@ -6,6 +6,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/document"
+	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/metadata"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 )
 
@@ -46,7 +52,7 @@ Examples:
   ggufreap inspect --json --tensors model.gguf
 `
 
-func inspectCommand(con *console) *cli.Command {
+func inspectCommand(con *ui.Console) *cli.Command {
 	return &cli.Command{
 		Name:               "inspect",
 		CustomHelpTemplate: inspectHelp,
@@ -61,12 +67,12 @@ func inspectCommand(con *console) *cli.Command {
 	}
 }
 
-func inspectAction(con *console, c *cli.Context) error {
+func inspectAction(con *ui.Console, c *cli.Context) error {
 	if c.Bool("tensors") && c.IsSet("keep") {
-		return usagef("--tensors lists tensors and has no place for what --keep tells: leave one of them out")
+		return args.Usagef("--tensors lists tensors and has no place for what --keep tells: leave one of them out")
 	}
 	if c.IsSet("key") && (c.Bool("tensors") || c.IsSet("keep")) {
-		return usagef("--key prints one value and nothing else: leave out the other flags")
+		return args.Usagef("--key prints one value and nothing else: leave out the other flags")
 	}
 	m, err := openArtifact(c)
 	if err != nil {
@@ -74,7 +80,7 @@ func inspectAction(con *console, c *cli.Context) error {
 	}
 	defer m.Close()
 	if c.IsSet("key") {
-		if err := con.showKey(m, c.String("key"), c.Bool("json")); err != nil {
+		if err := showKey(con, m, c.String("key"), c.Bool("json")); err != nil {
 			return err
 		}
 		return unsound(m)
@@ -88,15 +94,15 @@ func inspectAction(con *console, c *cli.Context) error {
 		if c.Bool("tensors") {
 			in.Tensors = tensorDocuments(m)
 		}
-		if err := con.json(*in); err != nil {
+		if err := con.JSON(*in); err != nil {
 			return err
 		}
 	case c.Bool("tensors"):
-		con.listTensors(m)
-		con.warnOf(m)
+		listTensors(con, m)
+		warnOf(con, m)
 		return m.Err()
 	default:
-		con.showInspection(in)
+		showInspection(con, in)
 		return in.listedErrors()
 	}
 	return unsound(m)
@@ -110,25 +116,25 @@ func (in *inspection) listedErrors() error {
 	case n == 1:
 		return errors.New("an error was found, listed above; numbers may be wrong")
 	case n <= screenProblems:
-		return fmt.Errorf("%s were found, listed above; numbers may be wrong", count(n, "error"))
+		return fmt.Errorf("%s were found, listed above; numbers may be wrong", text.Count(n, "error"))
 	default:
-		return fmt.Errorf("%s were found, of which %d are listed above; numbers may be wrong", count(n, "error"), screenProblems)
+		return fmt.Errorf("%s were found, of which %d are listed above; numbers may be wrong", text.Count(n, "error"), screenProblems)
 	}
 }
 
 // warnOf prints a few of the warnings about a model, where no screen lists them.
-func (con *console) warnOf(m *gguf.Model) {
+func warnOf(con *ui.Console, m *gguf.Model) {
 	warnings := 0
 	for _, p := range m.Problems {
 		if p.Severity != gguf.Warning {
 			continue
 		}
 		if warnings++; warnings <= screenProblems {
-			con.warnf("%v", p)
+			con.Warnf("%v", p)
 		}
 	}
 	if more := warnings - screenProblems; more > 0 {
-		con.warnf("and %s more", grouped(more))
+		con.Warnf("and %s more", text.Grouped(more))
 	}
 }
 
@@ -150,78 +156,71 @@ func unsound(m *gguf.Model) error {
 	case 1:
 		return fmt.Errorf("%v", first)
 	}
-	return fmt.Errorf("%v (and %s)", first, count(found-1, "more error"))
+	return fmt.Errorf("%v (and %s)", first, text.Count(found-1, "more error"))
 }
 
 // A keyDocument is what "inspect --json --key" prints.
 type keyDocument struct {
-	Schema string `json:"schema"`
-	Key    text   `json:"key"`
-	Type   string `json:"type"`
-	Length int64  `json:"length"`
-	Value  any    `json:"value"`
+	Schema string        `json:"schema"`
+	Key    document.Text `json:"key"`
+	Type   string        `json:"type"`
+	Length int64         `json:"length"`
+	Value  any           `json:"value"`
 }
 
 // showKey prints one value whole.
-func (con *console) showKey(m *gguf.Model, key string, asJSON bool) error {
+func showKey(con *ui.Console, m *gguf.Model, key string, asJSON bool) error {
 	md := m.Metadata()
 	v, ok := md.Get(key)
 	if !ok {
 		return missingKey(m, key)
 	}
-	if err := con.printKey(key, v, asJSON); err != nil {
-		return fmt.Errorf("%s: key %q: %w", safe(m.Files[0].Name), key, err)
+	if err := printKey(con, key, v, asJSON); err != nil {
+		return fmt.Errorf("%s: key %q: %w", text.Safe(m.Files[0].Name), key, err)
 	}
 	return nil
 }
 
-func (con *console) printKey(key string, v gguf.Value, asJSON bool) error {
-	if err := (value{v}).checkPrintable(); err != nil {
+func printKey(con *ui.Console, key string, v gguf.Value, asJSON bool) error {
+	if err := metadata.CheckPrintable(v); err != nil {
 		return err
 	}
 	if asJSON {
-		doc := keyDocument{"ggufreap/value/v1", text(key), v.TypeName(), v.Len(), value{v}}
+		doc := keyDocument{"ggufreap/value/v1", document.Text(key), v.TypeName(), v.Len(), document.Value{Value: v}}
 		if v.Type() == gguf.Array {
-			doc.Value = valueElements(v)
+			doc.Value = document.Items(v)
 		}
-		return con.json(doc)
+		return con.JSON(doc)
 	}
 	if v.Type() == gguf.Array {
 		return v.Each(func(_ int64, e gguf.Value) error {
-			line, err := value{e}.line()
-			con.printf("%s\n", line)
+			line, err := metadata.Line(e)
+			con.Printf("%s\n", line)
 			return err
 		})
 	}
 	if v.Type() == gguf.Text {
-		s, err := value{v}.text()
-		con.printf("%s\n", safeLines(s))
+		s, err := document.TextOf(v)
+		con.Printf("%s\n", text.SafeLines(s))
 		return err
 	}
-	con.printf("%s\n", value{v}.scalar())
+	con.Printf("%s\n", document.Scalar(v))
 	return nil
-}
-
-// valueElements lists an array, an element to a line.
-func valueElements(v gguf.Value) elements {
-	return func(yield func(any) error) error {
-		return v.Each(func(_ int64, e gguf.Value) error { return yield(value{e}) })
-	}
 }
 
 func missingKey(m *gguf.Model, key string) error {
 	if !m.HasMetadata() {
-		return fmt.Errorf("%s: metadata key %q is not known: %s", safe(m.Name), key, noFirstShard)
+		return fmt.Errorf("%s: metadata key %q is not known: %s", text.Safe(m.Name), key, noFirstShard)
 	}
-	err := fmt.Errorf("%s: no metadata key %q", safe(m.Files[0].Name), key)
+	err := fmt.Errorf("%s: no metadata key %q", text.Safe(m.Files[0].Name), key)
 	md := m.Metadata()
 	if full := md.ArchKey(key); hasKey(md, full) {
-		return withHint(err, "did you mean %q?", full)
+		return hint.With(err, "did you mean %q?", full)
 	}
-	if near := closest(key, md.Keys()); near != "" {
-		return withHint(err, "did you mean %q?", near)
+	if near := args.Closest(key, md.Keys()); near != "" {
+		return hint.With(err, "did you mean %q?", near)
 	}
-	return withHint(err, "inspect --json lists all keys")
+	return hint.With(err, "inspect --json lists all keys")
 }
 
 func hasKey(md *gguf.Metadata, key string) bool {

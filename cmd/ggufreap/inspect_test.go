@@ -15,6 +15,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"ggufreap/cmd/ggufreap/internal/document"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
 )
@@ -258,7 +260,7 @@ func TestInspectPrintsNothingThatActs(t *testing.T) {
 	} {
 		r := ggufreap(t, append([]string{"inspect"}, args...)...)
 		for _, out := range []string{r.stdout, r.stderr} {
-			if i := unsafeAt(out, "\n"); i >= 0 {
+			if i := text.UnsafeAt(out, "\n"); i >= 0 {
 				t.Errorf("%q prints %q", args, out[max(i-20, 0):i+1])
 			}
 		}
@@ -296,7 +298,7 @@ func TestInspectJSONIsLossless(t *testing.T) {
 					continue
 				}
 				if v.Value == nil {
-					if int64(v.Length) != stored.Len() || stored.Len() <= longItems {
+					if int64(v.Length) != stored.Len() || stored.Len() <= document.LongItems {
 						t.Errorf("key %q: no value, length %d of %d", key, v.Length, stored.Len())
 					}
 					continue

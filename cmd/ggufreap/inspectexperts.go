@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/document"
 	"ggufreap/gguf"
 	"ggufreap/reap"
 )
@@ -11,19 +13,19 @@ import (
 // expertsInfo is what is known of the routed experts. Sizes are over all layers. What
 // faults or missing shards leave uncertain is null.
 type expertsInfo struct {
-	Count         int        `json:"count"` // in each layer
-	Used          *int       `json:"used"`  // for a token
-	Shared        *int       `json:"shared"`
-	Groups        *int       `json:"groups"`
-	GroupsUsed    *int       `json:"groups_used"`
-	Gating        *string    `json:"gating"`
-	Layers        int        `json:"layers"`
-	FirstLayer    int        `json:"first_layer"`
-	SlabBytes     *int64     `json:"slab_bytes"`      // of one expert: projections, router row, bias
-	Parameters    uint64     `json:"parameter_count"` // of all routed experts
-	BitsPerWeight *number    `json:"bits_per_weight"`
-	Prunable      bool       `json:"prunable"`
-	Keep          []keepInfo `json:"keep"`
+	Count         int              `json:"count"` // in each layer
+	Used          *int             `json:"used"`  // for a token
+	Shared        *int             `json:"shared"`
+	Groups        *int             `json:"groups"`
+	GroupsUsed    *int             `json:"groups_used"`
+	Gating        *string          `json:"gating"`
+	Layers        int              `json:"layers"`
+	FirstLayer    int              `json:"first_layer"`
+	SlabBytes     *int64           `json:"slab_bytes"`      // of one expert: projections, router row, bias
+	Parameters    uint64           `json:"parameter_count"` // of all routed experts
+	BitsPerWeight *document.Number `json:"bits_per_weight"`
+	Prunable      bool             `json:"prunable"`
+	Keep          []keepInfo       `json:"keep"`
 }
 
 // A keepInfo says what is left when only so many experts of each layer are kept.
@@ -47,17 +49,17 @@ func (in *inspection) addExperts(m *gguf.Model, found *reap.Experts, faults reap
 	}
 	if found == nil {
 		if len(keep) > 0 {
-			return usagef("--keep %d: %w", keep[0], reap.ErrDense)
+			return args.Usagef("--keep %d: %w", keep[0], reap.ErrDense)
 		}
 		return nil
 	}
 	in.Experts = describeExperts(found, m.HasMetadata())
 	in.Experts.Prunable = complete && len(faults) == 0 && in.TensorBytes < math.MaxInt64 // more is not counted
 	if len(keep) > 0 && !complete {
-		return usagef("--keep %d: shards are missing", keep[0])
+		return args.Usagef("--keep %d: shards are missing", keep[0])
 	}
 	if len(keep) > 0 && len(faults) > 0 {
-		return usagef("--keep %d: the model cannot be pruned:\n%w", keep[0], faults)
+		return args.Usagef("--keep %d: the model cannot be pruned:\n%w", keep[0], faults)
 	}
 	return in.addSizes(found, keep)
 }
@@ -126,7 +128,7 @@ func (in *inspection) addSizes(e *reap.Experts, keep []int) error {
 	}
 	for _, n := range keep {
 		if err := e.CheckKeep(n); err != nil {
-			return usagef("--keep: %w", err)
+			return args.Usagef("--keep: %w", err)
 		}
 		saved := slab * int64(e.Count-n)
 		x.Keep = append(x.Keep, keepInfo{n, in.TensorBytes - saved, saved, presetOf(e, n)})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
 )
@@ -63,7 +64,7 @@ func TestInspectStatesOnlyWhatIsThere(t *testing.T) {
 		{"long title", single(with(bare(), func(md *gguf.Metadata) { md.Set("general.name", gguf.TextValue(longName)) })),
 			[]string{"bare.gguf"}, exitOK, []string{"bare: " + strings.Repeat(`\x01`, longTitle/4-1) + "\\...\n"}, nil},
 		{"long architecture", single(with(bare(), func(md *gguf.Metadata) { md.Set("general.architecture", gguf.TextValue(longName)) })),
-			[]string{"bare.gguf"}, exitOK, []string{"\n" + strings.Repeat(`\x01`, shortText/4-1) + "\\..., GGUF"}, nil},
+			[]string{"bare.gguf"}, exitOK, []string{"\n" + strings.Repeat(`\x01`, text.LineColumns/4-1) + "\\..., GGUF"}, nil},
 		{"types of a fork", single(bare(
 			gguftest.Tensor{Name: "a", Type: 64, Shape: []uint64{256, 2}, Data: make([]byte, 92)},
 			gguftest.Tensor{Name: "b", Type: 65, Shape: []uint64{256}, Data: make([]byte, 42)},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"ggufreap/cmd/ggufreap/internal/document"
 	"ggufreap/gguf"
 	"ggufreap/manifest/verify"
 	"ggufreap/reap"
@@ -16,32 +17,32 @@ import (
 // An inspection is what the headers of an artifact tell: the document of
 // "inspect --json", and what the screen is printed from.
 type inspection struct {
-	Schema         string       `json:"schema"`
-	Architecture   text         `json:"architecture"`
-	Name           text         `json:"name"` // the file names' common stem
-	Title          text         `json:"title"`
-	Version        uint32       `json:"version"`
-	ByteOrder      string       `json:"byte_order"`
-	Alignment      int64        `json:"alignment"`
-	FileBytes      int64        `json:"file_bytes"`
-	TensorBytes    int64        `json:"tensor_bytes"`
-	TensorCount    int          `json:"tensor_count"`
-	ParameterCount uint64       `json:"parameter_count"`        // elements of all tensors
-	ActiveCount    *uint64      `json:"active_parameter_count"` // null when it is not known how experts are used
-	BitsPerWeight  *number      `json:"bits_per_weight"`
-	ShardCount     int          `json:"shard_count"`
-	Missing        []text       `json:"missing_shards"`
-	Unreadable     []text       `json:"unreadable_shards,omitempty"`
-	Shards         []shardInfo  `json:"shards"`
-	Types          []typeInfo   `json:"types"`
-	Layers         layersInfo   `json:"layers"`
-	Experts        *expertsInfo `json:"experts"`
-	ContextLength  *uint64      `json:"context_length"`
-	Tokenizer      *tokenizer   `json:"tokenizer"`
-	License        *text        `json:"license"`
-	Metadata       members      `json:"metadata"`
-	Tensors        elements     `json:"tensors,omitempty"`
-	Problems       []problem    `json:"problems"`
+	Schema         string            `json:"schema"`
+	Architecture   document.Text     `json:"architecture"`
+	Name           document.Text     `json:"name"` // the file names' common stem
+	Title          document.Text     `json:"title"`
+	Version        uint32            `json:"version"`
+	ByteOrder      string            `json:"byte_order"`
+	Alignment      int64             `json:"alignment"`
+	FileBytes      int64             `json:"file_bytes"`
+	TensorBytes    int64             `json:"tensor_bytes"`
+	TensorCount    int               `json:"tensor_count"`
+	ParameterCount uint64            `json:"parameter_count"`        // elements of all tensors
+	ActiveCount    *uint64           `json:"active_parameter_count"` // null when it is not known how experts are used
+	BitsPerWeight  *document.Number  `json:"bits_per_weight"`
+	ShardCount     int               `json:"shard_count"`
+	Missing        []document.Text   `json:"missing_shards"`
+	Unreadable     []document.Text   `json:"unreadable_shards,omitempty"`
+	Shards         []shardInfo       `json:"shards"`
+	Types          []typeInfo        `json:"types"`
+	Layers         layersInfo        `json:"layers"`
+	Experts        *expertsInfo      `json:"experts"`
+	ContextLength  *uint64           `json:"context_length"`
+	Tokenizer      *tokenizer        `json:"tokenizer"`
+	License        *document.Text    `json:"license"`
+	Metadata       document.Members  `json:"metadata"`
+	Tensors        document.Elements `json:"tensors,omitempty"`
+	Problems       []problem         `json:"problems"`
 
 	pairs         *gguf.Metadata
 	noMetadata    bool   // the first shard is missing or cannot be read
@@ -50,11 +51,11 @@ type inspection struct {
 
 // A shardInfo is a file of the artifact.
 type shardInfo struct {
-	File       text  `json:"file"`
-	Size       int64 `json:"size"`
-	Tensors    int   `json:"tensors"`
-	DataOffset int64 `json:"data_offset"`
-	Alignment  int64 `json:"alignment"`
+	File       document.Text `json:"file"`
+	Size       int64         `json:"size"`
+	Tensors    int           `json:"tensors"`
+	DataOffset int64         `json:"data_offset"`
+	Alignment  int64         `json:"alignment"`
 }
 
 // A typeInfo sums the tensors of one type.
@@ -69,9 +70,9 @@ type typeInfo struct {
 
 // A tokenizer is what the metadata says of the vocabulary.
 type tokenizer struct {
-	Model  text  `json:"model"`
-	Pre    text  `json:"pre"`
-	Tokens int64 `json:"tokens"`
+	Model  document.Text `json:"model"`
+	Pre    document.Text `json:"pre"`
+	Tokens int64         `json:"tokens"`
 }
 
 // A problem is one of the library's, or a fault that keeps the model from being pruned.
@@ -90,9 +91,9 @@ func inspect(m *gguf.Model, keep []int) (*inspection, error) {
 	go func() { warnings <- verify.Warnings(m) }()
 	in := &inspection{
 		Schema:       "ggufreap/inspect/v1",
-		Architecture: text(md.Architecture()),
-		Name:         text(m.Name),
-		Title:        text(md.Text("general.name")),
+		Architecture: document.Text(md.Architecture()),
+		Name:         document.Text(m.Name),
+		Title:        document.Text(md.Text("general.name")),
 		Version:      first.Version,
 		ByteOrder:    byteOrder(first),
 		Alignment:    first.Alignment,
@@ -103,19 +104,19 @@ func inspect(m *gguf.Model, keep []int) (*inspection, error) {
 		Tokenizer:    readTokenizer(md),
 	}
 	for _, name := range m.Missing {
-		in.Missing = append(in.Missing, text(name))
+		in.Missing = append(in.Missing, document.Text(name))
 	}
 	for _, path := range m.Unreadable {
-		in.Unreadable = append(in.Unreadable, text(filepath.Base(path)))
+		in.Unreadable = append(in.Unreadable, document.Text(filepath.Base(path)))
 	}
 	for _, f := range m.Files {
-		in.Shards = append(in.Shards, shardInfo{text(filepath.Base(f.Name)), f.Size, len(f.Tensors), f.DataOffset, f.Alignment})
+		in.Shards = append(in.Shards, shardInfo{document.Text(filepath.Base(f.Name)), f.Size, len(f.Tensors), f.DataOffset, f.Alignment})
 	}
-	in.pairs, in.Metadata = md, metadataDocument(md)
+	in.pairs, in.Metadata = md, document.Metadata(md)
 	if n, ok := md.ArchUint("context_length"); ok {
 		in.ContextLength = &n
 	}
-	if license := text(md.Text("general.license")); license != "" {
+	if license := document.Text(md.Text("general.license")); license != "" {
 		in.License = &license
 	}
 	in.sumTypes()
@@ -161,11 +162,11 @@ func addCount(a, b uint64) uint64 {
 }
 
 // bitsPerWeight is nil when there is nothing to divide by.
-func bitsPerWeight(bytes int64, parameters uint64) *number {
+func bitsPerWeight(bytes int64, parameters uint64) *document.Number {
 	if parameters == 0 {
 		return nil
 	}
-	return &number{float64(bytes) * 8 / float64(parameters), 64}
+	return document.Float(float64(bytes) * 8 / float64(parameters))
 }
 
 func byteOrder(f *gguf.File) string {
@@ -204,7 +205,7 @@ func typeMix(m *gguf.Model) []typeInfo {
 
 func readTokenizer(md *gguf.Metadata) *tokenizer {
 	const prefix = "tokenizer.ggml."
-	tok := &tokenizer{Model: text(md.Text(prefix + "model")), Pre: text(md.Text(prefix + "pre"))}
+	tok := &tokenizer{Model: document.Text(md.Text(prefix + "model")), Pre: document.Text(md.Text(prefix + "pre"))}
 	if v, ok := md.Get(prefix + "tokens"); ok && v.Type() == gguf.Array {
 		tok.Tokens = v.Len()
 	}
@@ -244,4 +245,10 @@ func (in *inspection) countProblems() (errors, warnings int) {
 		}
 	}
 	return errors, warnings
+}
+
+// A pair is a metadata pair.
+type pair struct {
+	key string
+	gguf.Value
 }

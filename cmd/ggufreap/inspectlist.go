@@ -4,21 +4,25 @@ import (
 	"fmt"
 	"strings"
 
+	"ggufreap/cmd/ggufreap/internal/document"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/table"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 	"ggufreap/reap"
 )
 
 // A tensorInfo is a line of "inspect --tensors".
 type tensorInfo struct {
-	Name   text     `json:"name"`
-	Type   string   `json:"type"`
-	TypeID uint32   `json:"type_id"`
-	Shape  []uint64 `json:"shape"`  // innermost dim first
-	Size   int64    `json:"size"`   // bytes of data
-	Span   int64    `json:"span"`   // bytes up to the next tensor or the end of the file
-	Shard  int      `json:"shard"`  // index in the list of shards
-	Offset int64    `json:"offset"` // of the data in the shard's file
-	Role   *string  `json:"role"`
+	Name   document.Text `json:"name"`
+	Type   string        `json:"type"`
+	TypeID uint32        `json:"type_id"`
+	Shape  []uint64      `json:"shape"`  // innermost dim first
+	Size   int64         `json:"size"`   // bytes of data
+	Span   int64         `json:"span"`   // bytes up to the next tensor or the end of the file
+	Shard  int           `json:"shard"`  // index in the list of shards
+	Offset int64         `json:"offset"` // of the data in the shard's file
+	Role   *string       `json:"role"`
 }
 
 // roles maps the tensors of a model's routed experts to what they are, in a word.
@@ -49,11 +53,11 @@ func roleWord(role reap.Role) string {
 }
 
 // tensorDocuments lists the tensors for a document.
-func tensorDocuments(m *gguf.Model) elements {
+func tensorDocuments(m *gguf.Model) document.Elements {
 	words := roles(m)
 	return func(yield func(any) error) error {
 		for _, t := range m.Tensors() {
-			doc := tensorInfo{Name: text(t.Name), Type: t.Type.String(), TypeID: uint32(t.Type), Shape: t.Shape,
+			doc := tensorInfo{Name: document.Text(t.Name), Type: t.Type.String(), TypeID: uint32(t.Type), Shape: t.Shape,
 				Size: t.Size, Span: t.Span, Shard: t.Shard(), Offset: t.DataOffset()}
 			if word := words[t]; word != "" {
 				doc.Role = &word
@@ -68,12 +72,12 @@ func tensorDocuments(m *gguf.Model) elements {
 
 // listTensors prints the tensors as a table, in file order. Shards are numbered as in
 // their file names.
-func (con *console) listTensors(m *gguf.Model) {
+func listTensors(con *ui.Console, m *gguf.Model) {
 	words := roles(m)
-	cols := []column{{"shard", true}, {"offset", true}, {"bytes", true}, {"span", true}, {"type", false}, {"shape", false}, {"role", false}, {"name", false}}
-	con.table("", cols, func(yield func([]string) bool) {
+	cols := []table.Column{table.Right("shard"), table.Right("offset"), table.Right("bytes"), table.Right("span"), table.Left("type"), table.Left("shape"), table.Left("role"), table.Left("name")}
+	con.Table("", cols, func(yield func([]string) bool) {
 		for _, t := range m.Tensors() {
-			row := []string{shardNumber(t), fmt.Sprint(t.DataOffset()), fmt.Sprint(t.Size), fmt.Sprint(t.Span), t.Type.String(), shapeText(t.Shape), words[t], safe(t.Name)}
+			row := []string{shardNumber(t), fmt.Sprint(t.DataOffset()), fmt.Sprint(t.Size), fmt.Sprint(t.Span), t.Type.String(), shapeText(t.Shape), words[t], text.Safe(t.Name)}
 			if row[6] == "" {
 				row[6] = "-"
 			}

@@ -6,6 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"ggufreap/cmd/ggufreap/internal/document"
+	"ggufreap/cmd/ggufreap/internal/metadata"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/table"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 )
 
@@ -28,36 +33,36 @@ const (
 const noFirstShard = "the first shard, which has the metadata, is missing or cannot be read"
 
 // showInspection prints the screen.
-func (con *console) showInspection(in *inspection) {
-	con.showTitle(in)
-	con.showSizes(in)
-	con.showLayers(in)
-	con.showText(in)
-	con.showTypes(in)
-	con.showKeep(in)
-	con.showProvenance(in)
-	con.showProblems(in)
+func showInspection(con *ui.Console, in *inspection) {
+	showTitle(con, in)
+	showSizes(con, in)
+	showLayers(con, in)
+	showText(con, in)
+	showTypes(con, in)
+	showKeep(con, in)
+	showProvenance(con, in)
+	showProblems(con, in)
 }
 
-func (con *console) showTitle(in *inspection) {
-	title := safe(string(in.Name))
+func showTitle(con *ui.Console, in *inspection) {
+	title := text.Safe(string(in.Name))
 	if in.Title != "" && in.Title != in.Name {
-		title += ": " + shortenTo(string(in.Title), longTitle)
+		title += ": " + text.ShortenTo(string(in.Title), longTitle)
 	}
-	con.paragraph(bold, abridge(title))
-	architecture := abridge(architectureText(string(in.Architecture))) + ", "
+	con.Paragraph(ui.Bold, text.Abridge(title))
+	architecture := text.Abridge(architectureText(string(in.Architecture))) + ", "
 	if in.noMetadata {
 		architecture = "architecture not known: " + noFirstShard + "\n"
 	}
-	con.paragraph("", architecture+fmt.Sprintf("GGUF version %d, %s endian, alignment %s", in.Version, in.ByteOrder, alignmentText(in.Shards)))
-	con.printf("\n")
+	con.Paragraph("", architecture+fmt.Sprintf("GGUF version %d, %s endian, alignment %s", in.Version, in.ByteOrder, alignmentText(in.Shards)))
+	con.Printf("\n")
 }
 
 func architectureText(name string) string {
 	if name == "" {
 		return "no architecture named"
 	}
-	return shorten(name)
+	return text.Shorten(name)
 }
 
 // alignmentText gives the alignment, or the least and greatest of shards that differ.
@@ -72,31 +77,31 @@ func alignmentText(shards []shardInfo) string {
 	return fmt.Sprintf("%d to %d, as shards differ", least, greatest)
 }
 
-func (con *console) showSizes(in *inspection) {
-	con.field("files", "%s, %s", shardText(in), sizeText(in.FileBytes))
-	con.showShards("missing", in.Missing)
-	con.showShards("unreadable", in.Unreadable)
-	con.field("tensors", "%s", tensorsText(in))
+func showSizes(con *ui.Console, in *inspection) {
+	con.Field("files", "%s, %s", shardText(in), text.Size(in.FileBytes))
+	showShards(con, "missing", in.Missing)
+	showShards(con, "unreadable", in.Unreadable)
+	con.Field("tensors", "%s", tensorsText(in))
 	if in.ParameterCount == 0 {
 		return
 	}
-	con.field("parameters", "%s", parameterText(in.ParameterCount))
+	con.Field("parameters", "%s", parameterText(in.ParameterCount))
 	x := in.Experts
 	if x != nil && x.Parameters > 0 {
-		con.field("", "%s in routed experts", parameterText(x.Parameters))
+		con.Field("", "%s in routed experts", parameterText(x.Parameters))
 		if in.ActiveCount != nil {
-			con.field("", "%s active for a token", parameterText(*in.ActiveCount))
+			con.Field("", "%s active for a token", parameterText(*in.ActiveCount))
 		}
 	}
-	bits := fmt.Sprintf("%.2f bits a weight", in.BitsPerWeight.value)
+	bits := fmt.Sprintf("%.2f bits a weight", in.BitsPerWeight.Value)
 	if x != nil && x.BitsPerWeight != nil {
-		bits += fmt.Sprintf(", %.2f in routed experts", x.BitsPerWeight.value)
+		bits += fmt.Sprintf(", %.2f in routed experts", x.BitsPerWeight.Value)
 	}
-	con.field("precision", "%s", bits)
+	con.Field("precision", "%s", bits)
 }
 
 // showShards names the shards that an artifact lacks, if any.
-func (con *console) showShards(label string, shards []text) {
+func showShards(con *ui.Console, label string, shards []document.Text) {
 	if len(shards) == 0 {
 		return
 	}
@@ -104,65 +109,68 @@ func (con *console) showShards(label string, shards []text) {
 	for i, name := range shards {
 		names[i] = string(name)
 	}
-	con.styledField(red, label, nameList(names, screenMissing))
+	con.StyledField(ui.Red, label, text.Names(names, screenMissing))
 }
 
 func tensorsText(in *inspection) string {
-	n := grouped(in.TensorCount)
+	n := text.Grouped(in.TensorCount)
 	switch {
 	case in.statedTensors > uint64(in.TensorCount):
-		n += " of " + grouped(in.statedTensors)
+		n += " of " + text.Grouped(in.statedTensors)
 	case in.TensorCount == 0:
 		return "none"
 	}
-	return n + ", " + sizeText(in.TensorBytes)
+	return n + ", " + text.Size(in.TensorBytes)
 }
 
 func shardText(in *inspection) string {
 	if len(in.Shards) < in.ShardCount {
-		return fmt.Sprintf("%s of %s", grouped(len(in.Shards)), count(in.ShardCount, "shard"))
+		return fmt.Sprintf("%s of %s", text.Grouped(len(in.Shards)), text.Count(in.ShardCount, "shard"))
 	}
-	return fileCount(in.ShardCount)
+	return text.Files(in.ShardCount)
 }
 
 // parameterText writes a count as it is, and as people say it: "1.45 T".
 func parameterText(n uint64) string {
-	for _, u := range []unit{{"T", 1e12}, {"B", 1e9}, {"M", 1e6}} {
-		if n >= uint64(u.bytes) {
-			return fmt.Sprintf("%s (%.2f %s)", grouped(n), float64(n)/float64(u.bytes), u.name)
+	for _, u := range []struct {
+		name string
+		of   uint64
+	}{{"T", 1e12}, {"B", 1e9}, {"M", 1e6}} {
+		if n >= u.of {
+			return fmt.Sprintf("%s (%.2f %s)", text.Grouped(n), float64(n)/float64(u.of), u.name)
 		}
 	}
-	return grouped(n)
+	return text.Grouped(n)
 }
 
-func (con *console) showLayers(in *inspection) {
+func showLayers(con *ui.Console, in *inspection) {
 	if in.Layers.Count > 0 {
-		con.field("layers", "%s", layerText(in.Layers))
+		con.Field("layers", "%s", layerText(in.Layers))
 	}
 	x := in.Experts
 	if x == nil {
 		return
 	}
-	con.field("experts", "%s", strings.Join(expertParts(x), ", "))
+	con.Field("experts", "%s", strings.Join(expertParts(x), ", "))
 	if x.SlabBytes != nil {
-		con.field("one expert", "%s in %s", sizeText(*x.SlabBytes), count(x.Layers, "layer"))
+		con.Field("one expert", "%s in %s", text.Size(*x.SlabBytes), text.Count(x.Layers, "layer"))
 	}
 }
 
 // expertParts says how many experts there are and how they are used.
 func expertParts(x *expertsInfo) []string {
-	parts := []string{grouped(x.Count) + " a layer"}
+	parts := []string{text.Grouped(x.Count) + " a layer"}
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	if x.Used != nil {
-		add("%s used for a token", grouped(*x.Used))
+		add("%s used for a token", text.Grouped(*x.Used))
 	} else {
 		add("number used for a token not known")
 	}
 	if x.Shared != nil && *x.Shared > 0 {
-		add("%s shared", grouped(*x.Shared))
+		add("%s shared", text.Grouped(*x.Shared))
 	}
 	if x.Groups != nil && *x.Groups > 1 {
-		add("%s of %s groups used", grouped(*x.GroupsUsed), grouped(*x.Groups))
+		add("%s of %s groups used", text.Grouped(*x.GroupsUsed), text.Grouped(*x.Groups))
 	}
 	if x.Gating != nil {
 		add("%s gating", *x.Gating)
@@ -176,7 +184,7 @@ func layerText(l layersInfo) string {
 	var parts []string
 	add := func(n int, what string) {
 		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s", grouped(n), what))
+			parts = append(parts, fmt.Sprintf("%s %s", text.Grouped(n), what))
 		}
 	}
 	dense := "dense"
@@ -191,7 +199,7 @@ func layerText(l layersInfo) string {
 	for _, k := range l.Kinds {
 		add(k.Layers, k.Kind)
 	}
-	all := []string{grouped(l.Count)}
+	all := []string{text.Grouped(l.Count)}
 	for _, part := range []string{ffn, strings.Join(parts, ", ")} {
 		if part != "" {
 			all = append(all, part)
@@ -201,66 +209,66 @@ func layerText(l layersInfo) string {
 }
 
 // showText prints what the metadata says of use: context, tokenizer, license.
-func (con *console) showText(in *inspection) {
+func showText(con *ui.Console, in *inspection) {
 	if in.ContextLength != nil {
-		con.field("context", "%s", count(*in.ContextLength, "token"))
+		con.Field("context", "%s", text.Count(*in.ContextLength, "token"))
 	}
 	if t := in.Tokenizer; t != nil {
-		con.field("tokenizer", "%s", tokenizerText(t))
+		con.Field("tokenizer", "%s", tokenizerText(t))
 	}
 	if in.License != nil {
-		con.field("license", "%s", shorten(string(*in.License)))
+		con.Field("license", "%s", text.Shorten(string(*in.License)))
 	}
 }
 
 func tokenizerText(t *tokenizer) string {
 	var names, parts []string
-	for _, name := range []text{t.Model, t.Pre} {
+	for _, name := range []document.Text{t.Model, t.Pre} {
 		if name != "" {
-			names = append(names, shorten(string(name)))
+			names = append(names, text.Shorten(string(name)))
 		}
 	}
 	if len(names) > 0 {
 		parts = append(parts, strings.Join(names, " / "))
 	}
 	if t.Tokens > 0 {
-		parts = append(parts, count(t.Tokens, "token"))
+		parts = append(parts, text.Count(t.Tokens, "token"))
 	}
 	return strings.Join(parts, ", ")
 }
 
-func (con *console) showTypes(in *inspection) {
+func showTypes(con *ui.Console, in *inspection) {
 	if len(in.Types) == 0 {
 		return
 	}
-	con.printf("\n")
-	cols := []column{{"type", false}, {"tensors", true}, {"parameters", true}, {"bytes", true}, {"share", true}}
-	con.table("", cols, func(yield func([]string) bool) {
+	con.Printf("\n")
+	cols := []table.Column{table.Left("type"), table.Right("tensors"), table.Right("parameters"), table.Right("bytes"), table.Right("share")}
+	con.Table("", cols, func(yield func([]string) bool) {
 		for _, t := range in.Types[:min(len(in.Types), screenTypes)] {
 			share := 100 * float64(t.Bytes) / float64(max(in.TensorBytes, 1))
-			if !yield([]string{t.Type, grouped(t.Tensors), grouped(t.Parameters), grouped(t.Bytes), fmt.Sprintf("%.1f %%", share)}) {
+			if !yield([]string{t.Type, text.Grouped(t.Tensors), text.Grouped(t.Parameters), text.Grouped(t.Bytes), fmt.Sprintf("%.1f %%", share)}) {
 				return
 			}
 		}
 	})
-	con.showMore(len(in.Types)-screenTypes, "type")
+	showMore(con, len(in.Types)-screenTypes, "type")
 }
 
-func (con *console) showKeep(in *inspection) {
+func showKeep(con *ui.Console, in *inspection) {
 	if in.Experts == nil || len(in.Experts.Keep) == 0 {
 		return
 	}
-	con.printf("\n")
-	cols := []column{{"keep", true}, {"tensor bytes left", true}, {"", false}, {"saved", true}, {"preset", false}}
+	con.Printf("\n")
+	cols := []table.Column{table.Right("keep"), table.Right("tensor bytes left"), table.Left(""), table.Right("saved"), table.Left("preset")}
 	keep := in.Experts.Keep
 	if !slices.ContainsFunc(keep, func(k keepInfo) bool { return k.Preset != "" }) {
 		cols = cols[:len(cols)-1]
 	}
-	con.table("", cols, func(yield func([]string) bool) {
+	con.Table("", cols, func(yield func([]string) bool) {
 		for _, k := range keep {
 			saved := 100 * float64(k.SavedBytes) / float64(max(in.TensorBytes, 1))
-			kept := fmt.Sprintf("%s of %s", grouped(k.Keep), grouped(in.Experts.Count))
-			row := []string{kept, grouped(k.TensorBytes), roundedSize(k.TensorBytes), fmt.Sprintf("%.1f %%", saved), k.Preset}
+			kept := fmt.Sprintf("%s of %s", text.Grouped(k.Keep), text.Grouped(in.Experts.Count))
+			row := []string{kept, text.Grouped(k.TensorBytes), text.RoundedSize(k.TensorBytes), fmt.Sprintf("%.1f %%", saved), k.Preset}
 			if !yield(row[:len(cols)]) {
 				return
 			}
@@ -268,23 +276,23 @@ func (con *console) showKeep(in *inspection) {
 	})
 }
 
-func (con *console) showProvenance(in *inspection) {
+func showProvenance(con *ui.Console, in *inspection) {
 	pairs := in.provenance()
 	if len(pairs) == 0 {
 		return
 	}
-	con.printf("\n")
+	con.Printf("\n")
 	shown := pairs[:min(len(pairs), screenProvenance)]
-	con.table("", []column{{"provenance", false}, {"", false}}, pairRows(shown))
+	con.Table("", []table.Column{table.Left("provenance"), table.Left("")}, pairRows(shown))
 	if more := len(pairs) - len(shown); more > 0 {
-		con.printf("and %s more; --json lists them\n", count(more, "key"))
+		con.Printf("and %s more; --json lists them\n", text.Count(more, "key"))
 	}
 }
 
 func pairRows(pairs []pair) iter.Seq[[]string] {
 	return func(yield func([]string) bool) {
 		for _, p := range pairs {
-			if !yield([]string{shorten(p.key), value{p.Value}.short()}) {
+			if !yield([]string{text.Shorten(p.key), metadata.Short(p.Value)}) {
 				return
 			}
 		}
@@ -292,28 +300,28 @@ func pairRows(pairs []pair) iter.Seq[[]string] {
 }
 
 // showProblems prints the problems, errors first.
-func (con *console) showProblems(in *inspection) {
+func showProblems(con *ui.Console, in *inspection) {
 	errors, warnings := in.countProblems()
-	con.printf("\n")
+	con.Printf("\n")
 	if errors+warnings == 0 {
-		con.field("problems", "none found")
+		con.Field("problems", "none found")
 		return
 	}
-	con.field("problems", "%s", problemCounts(errors, warnings))
+	con.Field("problems", "%s", problemCounts(errors, warnings))
 	list := slices.Clone(in.Problems)
 	slices.SortStableFunc(list, func(a, b problem) int { return severityRank(a) - severityRank(b) })
 	for _, p := range list[:min(len(list), screenProblems)] {
-		color := yellow
+		color := ui.Yellow
 		if p.Severity == gguf.Error.String() {
-			color = red
+			color = ui.Red
 		}
-		con.styledField(color, p.Severity, strings.TrimPrefix(shortenTo(p.Where, longProblem)+": "+shortenTo(p.What, longProblem), ": "))
+		con.StyledField(color, p.Severity, strings.TrimPrefix(text.ShortenTo(p.Where, longProblem)+": "+text.ShortenTo(p.What, longProblem), ": "))
 	}
 	if more := len(list) - screenProblems; more > 0 {
-		con.field("", "and %s more; --json lists them", grouped(more))
+		con.Field("", "and %s more; --json lists them", text.Grouped(more))
 	}
 	if flags := in.typeFlags(); len(flags) > 0 {
-		con.field("hint", "who knows the block size of a type can teach it: %s", nameList(flags, screenTypeHints))
+		con.Field("hint", "who knows the block size of a type can teach it: %s", text.Names(flags, screenTypeHints))
 	}
 }
 
@@ -338,11 +346,11 @@ func (in *inspection) typeFlags() []string {
 func problemCounts(errors, warnings int) string {
 	switch {
 	case warnings == 0:
-		return count(errors, "error")
+		return text.Count(errors, "error")
 	case errors == 0:
-		return count(warnings, "warning")
+		return text.Count(warnings, "warning")
 	}
-	return count(errors, "error") + ", " + count(warnings, "warning")
+	return text.Count(errors, "error") + ", " + text.Count(warnings, "warning")
 }
 
 func severityRank(p problem) int {

@@ -1,12 +1,17 @@
 // Command ggufreap inspects sharded GGUF models, pins their identity, and makes
 // derivatives of mixture-of-experts models that keep some of the routed experts.
 //
-// How the package is laid out: main.go turns errors into exit codes; each command
-// has a file of its own with one function that makes its [cli.Command], its help text
-// above it, and a short action that reads flags, calls a library and prints. What
-// commands share is in console.go (streams and messages), usage.go (arguments),
-// artifact.go (opening models), and a file each for tables, text, sizes, JSON and
-// progress.
+// In this folder stand the commands, a file each, to be read in one sitting: the help text,
+// the flags, and one action that reads them, calls a library and prints. A new command is
+// such a file, with one function that makes its [cli.Command]; a line in newApp and one in
+// the help text of app.go; and its tests. It is given the tool kit as one value, the
+// [ui.Console]: fields, tables, documents, messages and progress. What is typed it reads by
+// urfave/cli and words errors about by package args; what it is told by files it reads and
+// writes by package files.
+//
+// The tool kit lies in internal/, a package for each noun, and knows no command.
+//
+// main.go turns errors into exit codes and signals into an end.
 package main
 
 import (
@@ -19,6 +24,8 @@ import (
 	"syscall"
 	"time"
 
+	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/manifest"
 )
 
@@ -35,11 +42,11 @@ var errDiffers = errors.New("the artifact is not what it should be")
 
 func main() {
 	tuneCollector()
-	con := newConsole(os.Stdin, os.Stdout, os.Stderr)
+	con := ui.New(os.Stdin, os.Stdout, os.Stderr)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	ctx, again := interrupts(signals)
-	os.Exit(con.run(ctx, again, os.Args))
+	os.Exit(run(con, ctx, again, os.Args))
 }
 
 // interrupts returns a context that the first signal to end cancels, and a channel that
@@ -88,10 +95,10 @@ func tuneCollector() {
 }
 
 // run is the whole program: args[0] is its name. It returns the exit code.
-func (con *console) run(ctx context.Context, again <-chan struct{}, args []string) int {
+func run(con *ui.Console, ctx context.Context, again <-chan struct{}, args []string) int {
 	ended := make(chan error, 1)
 	go func() { ended <- newApp(con).RunContext(ctx, args) }()
-	return con.await(ctx, again, ended, patience)
+	return await(con, ctx, again, ended, patience)
 }
 
 // patience is how long an interrupted command may take to end.
@@ -100,25 +107,25 @@ const patience = 800 * time.Millisecond
 // await waits for a command to end, and returns the exit code. An interrupted one that
 // waits for a slow disk is left behind, at once when it is interrupted again: from any
 // state of a release folder a later run can go on.
-func (con *console) await(ctx context.Context, again <-chan struct{}, ended <-chan error, patience time.Duration) int {
+func await(con *ui.Console, ctx context.Context, again <-chan struct{}, ended <-chan error, patience time.Duration) int {
 	select {
 	case err := <-ended:
-		return con.conclude(ctx, err)
+		return conclude(con, ctx, err)
 	case <-ctx.Done():
 	}
 	select {
 	case err := <-ended:
-		return con.conclude(ctx, err)
+		return conclude(con, ctx, err)
 	case <-again:
 	case <-time.After(patience):
 	}
-	con.failInterrupted(con.atRest())
+	failInterrupted(con, con.AtRest())
 	return exitFailed
 }
 
 // conclude prints the error of a command, if any, and turns it into the exit code.
-func (con *console) conclude(ctx context.Context, err error) int {
-	if flushErr := con.out.Flush(); flushErr != nil && (err == nil || errors.Is(err, errDiffers)) {
+func conclude(con *ui.Console, ctx context.Context, err error) int {
+	if flushErr := con.Flush(); flushErr != nil && (err == nil || errors.Is(err, errDiffers)) {
 		err = flushErr
 	}
 	switch {
@@ -127,19 +134,21 @@ func (con *console) conclude(ctx context.Context, err error) int {
 	case errors.Is(err, errDiffers):
 		return exitDiffers
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		con.failInterrupted(hintOf(err))
+		failInterrupted(con, hint.Of(err))
 	default:
-		con.fail(explainName(err))
+		con.Fail(explainName(err))
 	}
 	return exitFailed
 }
 
 // explainName adds what can be done with a model whose names have no digest.
 func explainName(err error) error {
-	if _, ok := errors.AsType[*manifest.NameError](err); ok && hintOf(err) == "" {
-		return withHint(err, "inspect and reshard take a model with such names; it cannot be compared, pinned or pruned")
+	if _, ok := errors.AsType[*manifest.NameError](err); ok && hint.Of(err) == "" {
+		return hint.With(err, "inspect and reshard take a model with such names; it cannot be compared, pinned or pruned")
 	}
 	return err
 }
 
-func (con *console) failInterrupted(hint string) { con.fail(hinted{errors.New("interrupted"), hint}) }
+func failInterrupted(con *ui.Console, next string) {
+	con.Fail(hint.With(errors.New("interrupted"), "%s", next))
+}

@@ -7,6 +7,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/files"
+	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 	"ggufreap/manifest"
 	"ggufreap/manifest/lists"
@@ -60,11 +65,11 @@ Examples:
   ggufreap pin --check tree.json --repo org/K3 --revision 9f62e4e K3
 `
 
-func pinCommand(con *console) *cli.Command {
+func pinCommand(con *ui.Console) *cli.Command {
 	return &cli.Command{
 		Name:               "pin",
 		CustomHelpTemplate: pinHelp,
-		Flags: append(append(con.progressFlags(), declaredFlags()...),
+		Flags: append(append(progressFlags(con), declaredFlags()...),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}},
 			&cli.BoolFlag{Name: "force"},
 			&cli.StringFlag{Name: "format", Value: formatPin},
@@ -105,18 +110,18 @@ func readDeclared(c *cli.Context) manifest.Declared {
 		QuantizationLabel: said("quantization-label"), BaseModel: said("base-model")}
 }
 
-func pinAction(con *console, c *cli.Context) error {
+func pinAction(con *ui.Console, c *cli.Context) error {
 	if c.IsSet("check") {
-		return con.checkArtifact(c)
+		return checkArtifact(con, c)
 	}
 	format := c.String("format")
 	switch {
 	case c.Bool("quick"):
-		return withHint(usagef("--quick is for --check: a pin without the data would pin nothing"), "ggufreap pin --quick --check FILE ARTIFACT")
+		return hint.With(args.Usagef("--quick is for --check: a pin without the data would pin nothing"), "ggufreap pin --quick --check FILE ARTIFACT")
 	case format != formatPin && format != formatGGUFHash:
-		return usagef("--format is %q, want %s or %s", format, formatPin, formatGGUFHash)
+		return args.Usagef("--format is %q, want %s or %s", format, formatPin, formatGGUFHash)
 	case format == formatGGUFHash && (c.Bool("json") || readDeclared(c) != manifest.Declared{}):
-		return usagef("a manifest of llama-gguf-hash is a list of digests: it is no JSON and has no place for what is said of the artifact")
+		return args.Usagef("a manifest of llama-gguf-hash is a list of digests: it is no JSON and has no place for what is said of the artifact")
 	}
 	m, err := openArtifact(c)
 	if err != nil {
@@ -124,31 +129,31 @@ func pinAction(con *console, c *cli.Context) error {
 	}
 	defer m.Close()
 	if output := c.String("output"); output != "" {
-		if err := checkOutput(output, c.Bool("force"), m.Paths()); err != nil {
+		if err := files.CheckOutput(output, c.Bool("force"), m.Paths()); err != nil {
 			return err
 		}
 	}
-	con.warnOf(m)
+	warnOf(con, m)
 	if format == formatGGUFHash {
-		return con.writeGGUFHashes(c, m)
+		return writeGGUFHashes(con, c, m)
 	}
 	if err := manifest.CheckDocument(m, readDeclared(c)); err != nil {
 		return err
 	}
-	pin, err := con.pin(c, m)
+	pin, err := pin(con, c, m)
 	if err != nil {
 		return err
 	}
-	return con.reportPin(c, pin, m)
+	return reportPin(con, c, pin, m)
 }
 
 // pin reads a model whole.
-func (con *console) pin(c *cli.Context, m *gguf.Model) (*manifest.Pin, error) {
-	p := con.startProgress("pin", m.FileBytes())
+func pin(con *ui.Console, c *cli.Context, m *gguf.Model) (*manifest.Pin, error) {
+	p := con.StartProgress("pin", m.FileBytes())
 	o := pinOptions(c, m)
-	o.Progress = p.set
+	o.Progress = p.Set
 	pin, err := manifest.BuildPin(c.Context, m, o)
-	p.finish()
+	p.Finish()
 	return pin, err
 }
 
@@ -175,41 +180,41 @@ func pinOptions(c *cli.Context, m *gguf.Model) manifest.BuildOptions {
 }
 
 // writeGGUFHashes writes the manifest to the output, or prints it.
-func (con *console) writeGGUFHashes(c *cli.Context, m *gguf.Model) error {
-	var text bytes.Buffer
-	p := con.startProgress("pin", m.TensorBytes())
-	err := lists.WriteGGUFHashes(c.Context, &text, m, c.Int("workers"), p.set)
-	p.finish()
+func writeGGUFHashes(con *ui.Console, c *cli.Context, m *gguf.Model) error {
+	var list bytes.Buffer
+	p := con.StartProgress("pin", m.TensorBytes())
+	err := lists.WriteGGUFHashes(c.Context, &list, m, c.Int("workers"), p.Set)
+	p.Finish()
 	if err != nil {
 		return err
 	}
 	output := c.String("output")
 	if output == "" {
-		con.printf("%s", text.Bytes())
+		con.Printf("%s", list.Bytes())
 		return nil
 	}
-	size, err := writeDocument(output, c.Bool("force"), m.Paths(), writerOf(text.Bytes()))
+	size, err := files.Write(output, c.Bool("force"), m.Paths(), files.Bytes(list.Bytes()))
 	if err != nil {
 		return err
 	}
-	con.field("written", "%s, %s", safe(output), sizeText(size))
+	con.Field("written", "%s, %s", text.Safe(output), text.Size(size))
 	return nil
 }
 
 // reportPin writes the pin and prints it or what it says.
-func (con *console) reportPin(c *cli.Context, pin *manifest.Pin, m *gguf.Model) error {
+func reportPin(con *ui.Console, c *cli.Context, pin *manifest.Pin, m *gguf.Model) error {
 	written, err := savePin(c.String("output"), pin, c.Bool("force"), m.Paths())
 	if err != nil {
 		return err
 	}
 	if c.Bool("json") {
-		return manifest.EncodePin(con.out, "pin.json", pin)
+		return manifest.EncodePin(con.Out, "pin.json", pin)
 	}
-	con.describePin(pin)
+	describePin(con, pin)
 	if c.String("output") == "" {
-		con.field("written", "nothing; -o FILE writes the pin")
+		con.Field("written", "nothing; -o FILE writes the pin")
 	} else {
-		con.field("written", "%s, %s", safe(c.String("output")), sizeText(written))
+		con.Field("written", "%s, %s", text.Safe(c.String("output")), text.Size(written))
 	}
 	return nil
 }
@@ -219,14 +224,14 @@ func savePin(path string, pin *manifest.Pin, force bool, sources []string) (int6
 	if path == "" {
 		return 0, nil
 	}
-	return writeDocument(path, force, sources, func(w io.Writer) error { return manifest.EncodePin(w, path, pin) })
+	return files.Write(path, force, sources, func(w io.Writer) error { return manifest.EncodePin(w, path, pin) })
 }
 
 // describePin prints a summary.
-func (con *console) describePin(pin *manifest.Pin) {
-	con.field("artifact", "%s, %s, %s", safe(pin.Artifact.Name), architectureText(pin.Artifact.Architecture), fileCount(pin.Artifact.Shards))
-	con.field("files", "%s", sizeText(pin.Artifact.FileBytes))
-	con.field("tensors", "%s, %s", grouped(len(pin.Tensors)), sizeText(pin.Artifact.TensorBytes))
+func describePin(con *ui.Console, pin *manifest.Pin) {
+	con.Field("artifact", "%s, %s, %s", text.Safe(pin.Artifact.Name), architectureText(pin.Artifact.Architecture), text.Files(pin.Artifact.Shards))
+	con.Field("files", "%s", text.Size(pin.Artifact.FileBytes))
+	con.Field("tensors", "%s, %s", text.Grouped(len(pin.Tensors)), text.Size(pin.Artifact.TensorBytes))
 	tensors, slabs := 0, 0
 	for _, t := range pin.Tensors {
 		if t.Slabs != nil {
@@ -235,15 +240,15 @@ func (con *console) describePin(pin *manifest.Pin) {
 		}
 	}
 	if tensors > 0 {
-		con.field("experts", "%s in %s, each with a digest of its own", count(slabs, "part"), count(tensors, "tensor"))
+		con.Field("experts", "%s in %s, each with a digest of its own", text.Count(slabs, "part"), text.Count(tensors, "tensor"))
 	}
 	for _, said := range declaredFacts(pin.Declared) {
-		con.field("declared", "%s %s", said[0], safe(said[1]))
+		con.Field("declared", "%s %s", said[0], text.Safe(said[1]))
 	}
-	con.field("weights digest", "%s", pin.WeightsDigest)
-	con.field("metadata", "%s", pin.MetadataDigest)
+	con.Field("weights digest", "%s", pin.WeightsDigest)
+	con.Field("metadata", "%s", pin.MetadataDigest)
 	if structure, err := pin.StructureDigest(); err == nil {
-		con.field("structure", "%s", structure)
+		con.Field("structure", "%s", structure)
 	}
 }
 
@@ -262,12 +267,12 @@ func declaredFacts(d manifest.Declared) [][2]string {
 }
 
 // checkArtifact compares an artifact with what a file says of it.
-func (con *console) checkArtifact(c *cli.Context) error {
+func checkArtifact(con *ui.Console, c *cli.Context) error {
 	switch {
 	case c.String("output") != "" || c.String("format") != formatPin:
-		return usagef("--check writes nothing: leave out -o and --format")
+		return args.Usagef("--check writes nothing: leave out -o and --format")
 	case c.IsSet("license") || c.IsSet("quantization-label") || c.IsSet("base-model"):
-		return usagef("--check compares bytes; of what is said it takes --repo and --revision only, which a tree listing lacks")
+		return args.Usagef("--check compares bytes; of what is said it takes --repo and --revision only, which a tree listing lacks")
 	}
 	evidence, err := verify.ReadEvidence(c.String("check"))
 	if err != nil {
@@ -278,20 +283,20 @@ func (con *console) checkArtifact(c *cli.Context) error {
 		return err
 	}
 	defer m.Close()
-	p := con.startProgress("check", m.FileBytes())
-	report, err := verify.Check(c.Context, m, evidence, verify.CheckOptions{
+	p := con.StartProgress("check", m.FileBytes())
+	seen, err := verify.Check(c.Context, m, evidence, verify.CheckOptions{
 		Quick:    c.Bool("quick"),
 		Repo:     c.String("repo"),
 		Revision: c.String("revision"),
 		Workers:  c.Int("workers"),
-		Progress: p.set,
+		Progress: p.Set,
 	})
-	p.finish()
+	p.Finish()
 	if errors.Is(err, verify.ErrNotQuick) {
-		return withHint(usagef("%w", err), "leave out --quick")
+		return hint.With(args.Usagef("%w", err), "leave out --quick")
 	}
 	if err != nil {
 		return err
 	}
-	return con.report(c, "ggufreap/check/v1", report)
+	return report(con, c, "ggufreap/check/v1", seen)
 }

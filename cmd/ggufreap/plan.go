@@ -6,6 +6,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/cmd/ggufreap/internal/files"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 	"ggufreap/reap"
 	"ggufreap/reap/planfile"
@@ -45,11 +48,11 @@ Examples:
   ggufreap plan --fit-per-node 4x119GB --shards 16 -o plan.json K3.gguf
 `
 
-func planCommand(con *console) *cli.Command {
+func planCommand(con *ui.Console) *cli.Command {
 	return &cli.Command{
 		Name:               "plan",
 		CustomHelpTemplate: planHelp,
-		Flags: append(slices.Concat(chooseFlags(), ruleFlags(), con.progressFlags()),
+		Flags: append(slices.Concat(chooseFlags(), ruleFlags(), progressFlags(con)),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}},
 			&cli.BoolFlag{Name: "force"},
 			&cli.BoolFlag{Name: "json"},
@@ -64,17 +67,17 @@ func planCommand(con *console) *cli.Command {
 	}
 }
 
-func planAction(con *console, c *cli.Context) error {
+func planAction(con *ui.Console, c *cli.Context) error {
 	s, err := openSource(c)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	con.warnOfSource(s)
+	warnOfSource(con, s)
 	if err := s.bindPin(c.Context, c.String("pin")); err != nil {
 		return err
 	}
-	ch, err := con.choose(c, s)
+	ch, err := choose(con, c, s)
 	if err != nil {
 		return err
 	}
@@ -86,29 +89,29 @@ func planAction(con *console, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	x, err := con.explain(c, s, ch)
+	x, err := explain(con, c, s, ch)
 	if err != nil {
 		return err
 	}
 	output := c.String("output")
 	if output != "" {
-		if _, err := writeDocument(output, c.Bool("force"), s.Paths(), writerOf(document)); err != nil {
+		if _, err := files.Write(output, c.Bool("force"), s.Paths(), files.Bytes(document)); err != nil {
 			return err
 		}
 	}
 	switch {
 	case c.Bool("json") && x.asked:
-		return con.json(x.document(ch))
+		return con.JSON(x.document(ch))
 	case c.Bool("json"):
-		con.printf("%s", document)
+		con.Printf("%s", document)
 		return nil
 	}
-	con.describePlan(s, ch.plan, contents)
+	describePlan(con, s, ch.plan, contents)
 	if ch.measured != nil {
-		con.describeMeasurements(ch)
+		describeMeasurements(con, ch)
 	}
-	con.field("written", "%s", orNothing(output))
-	con.describeExplanation(x)
+	con.Field("written", "%s", orNothing(output))
+	describeExplanation(con, x)
 	return nil
 }
 
@@ -116,62 +119,62 @@ func orNothing(path string) string {
 	if path == "" {
 		return "nothing; -o FILE writes the plan"
 	}
-	return safe(path)
+	return text.Safe(path)
 }
 
 // describePlan prints what a plan keeps of a model and what that saves.
-func (con *console) describePlan(s *source, plan *reap.Plan, contents gguf.Contents) {
-	con.field("source", "%s, %s, %s", safe(s.Name), safe(s.experts.Architecture), count(s.Shards, "shard"))
-	con.field("keep", "%d of %d experts in each of %s", plan.KeepCount, plan.NumExperts, count(len(plan.Layers), "layer"))
-	con.field("criterion", "%s", criterionText(plan.Criterion))
+func describePlan(con *ui.Console, s *source, plan *reap.Plan, contents gguf.Contents) {
+	con.Field("source", "%s, %s, %s", text.Safe(s.Name), text.Safe(s.experts.Architecture), text.Count(s.Shards, "shard"))
+	con.Field("keep", "%d of %d experts in each of %s", plan.KeepCount, plan.NumExperts, text.Count(len(plan.Layers), "layer"))
+	con.Field("criterion", "%s", criterionText(plan.Criterion))
 	before, after := s.TensorBytes(), contentBytes(contents)
-	con.field("tensor data", "%s", sizeText(after))
-	con.field("was", "%s", sizeText(before))
-	con.field("saves", "%s, %.1f %%", sizeText(before-after), 100*float64(before-after)/float64(max(before, 1)))
+	con.Field("tensor data", "%s", text.Size(after))
+	con.Field("was", "%s", text.Size(before))
+	con.Field("saves", "%s, %.1f %%", text.Size(before-after), 100*float64(before-after)/float64(max(before, 1)))
 	label := "advice"
 	for _, line := range reap.KeepAdvice(plan.KeepCount) {
-		con.field(label, "%s", line)
+		con.Field(label, "%s", line)
 		label = ""
 	}
 }
 
 // describeMeasurements prints what measured scores come from and what else they allow.
-func (con *console) describeMeasurements(ch *choice) {
+func describeMeasurements(con *ui.Console, ch *choice) {
 	m := ch.measured
-	text := m.Format
+	said := m.Format
 	if m.Tokens > 0 {
-		text += ", " + count(m.Tokens, "token")
+		said += ", " + text.Count(m.Tokens, "token")
 	}
-	con.field("measured", "%s, %s", safe(ch.plan.Criterion.Inputs[0].File), text)
+	con.Field("measured", "%s, %s", text.Safe(ch.plan.Criterion.Inputs[0].File), said)
 	if other := slices.DeleteFunc(m.Criteria(), func(name string) bool { return name == ch.plan.Criterion.Name }); len(other) > 0 {
-		con.field("", "the file can be ranked by %s too", strings.Join(other, ", "))
+		con.Field("", "the file can be ranked by %s too", strings.Join(other, ", "))
 	}
 	if d := m.Source.StructureDigest; d != "" && d != ch.plan.Source.StructureDigest {
-		con.field("", "measured on %s, which is built otherwise than this model (other types or shapes)", safe(m.Source.Name))
+		con.Field("", "measured on %s, which is built otherwise than this model (other types or shapes)", text.Safe(m.Source.Name))
 	}
 	for _, note := range m.Notes {
-		con.field("", "%s", note)
+		con.Field("", "%s", note)
 	}
 	switch rule := ch.plan.Rules.DraftLayers; rule {
 	case reap.DraftMass, reap.DraftNorm:
-		con.field("draft layers", "not measured: ranked by %s, a proxy", rule)
+		con.Field("draft layers", "not measured: ranked by %s, a proxy", rule)
 	case reap.DraftAsLast:
-		con.field("draft layers", "not measured: they keep what the last layer before them keeps")
+		con.Field("draft layers", "not measured: they keep what the last layer before them keeps")
 	}
 }
 
 // criterionText says what kind of evidence a criterion is.
 func criterionText(c reap.Criterion) string {
 	if c.Name == reap.Given {
-		text := "given: lists of another tool"
+		said := "given: lists of another tool"
 		if len(c.Inputs) > 0 {
-			text += ", " + safe(c.Inputs[0].File)
+			said += ", " + text.Safe(c.Inputs[0].File)
 		}
-		return text
+		return said
 	}
 	info, known := reap.FindCriterion(c.Name)
 	if !known {
-		return safe(c.Name)
+		return text.Safe(c.Name)
 	}
 	return c.Name + ": " + info.Honesty()
 }

@@ -6,6 +6,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 	"ggufreap/manifest"
 	"ggufreap/manifest/stage"
@@ -55,12 +58,12 @@ Examples:
   ggufreap prune --keep 96 --dry-run Qwen3-30B-A3B.gguf
 `
 
-func pruneCommand(con *console) *cli.Command {
+func pruneCommand(con *ui.Console) *cli.Command {
 	flags := slices.Concat(chooseFlags(), ruleFlags(), splitFlags())
 	return &cli.Command{
 		Name:               "prune",
 		CustomHelpTemplate: pruneHelp,
-		Flags: append(append(flags, con.progressFlags()...),
+		Flags: append(append(flags, progressFlags(con)...),
 			&cli.StringFlag{Name: "plan"},
 			&cli.StringFlag{Name: "source-pin"},
 			&cli.StringFlag{Name: "pin-source"},
@@ -78,19 +81,19 @@ func pruneCommand(con *console) *cli.Command {
 	}
 }
 
-func pruneAction(con *console, c *cli.Context) error {
+func pruneAction(con *ui.Console, c *cli.Context) error {
 	if err := checkFolder(c); err != nil {
 		return err
 	}
 	if c.IsSet("source-pin") && c.IsSet("pin-source") {
-		return usagef("--source-pin and --pin-source contradict each other: the one checks the source, the other takes its word")
+		return args.Usagef("--source-pin and --pin-source contradict each other: the one checks the source, the other takes its word")
 	}
 	s, err := openSource(c)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	con.warnOfSource(s)
+	warnOfSource(con, s)
 	if c.IsSet("pin-source") {
 		if err := manifest.CheckDocument(s.Model, manifest.Declared{}); err != nil {
 			return err
@@ -99,17 +102,17 @@ func pruneAction(con *console, c *cli.Context) error {
 	if err := s.bindPin(c.Context, c.String("source-pin")); err != nil {
 		return err
 	}
-	d, err := con.newDerivative(c, s)
+	d, err := newDerivative(con, c, s)
 	if err != nil {
 		return err
 	}
 	r := d.release(c)
 	if !c.Bool("dry-run") {
-		if err := con.writeDerivative(c, d, r); err != nil {
+		if err := writeDerivative(con, c, d, r); err != nil {
 			return err
 		}
 	}
-	return con.reportRelease(c, r, d)
+	return reportRelease(con, c, r, d)
 }
 
 // A derivative is a pruned model that is settled to the last byte, and not written yet.
@@ -122,8 +125,8 @@ type derivative struct {
 }
 
 // newDerivative reads or makes the plan and lays its output out.
-func (con *console) newDerivative(c *cli.Context, s *source) (*derivative, error) {
-	plan, err := con.planFor(c, s)
+func newDerivative(con *ui.Console, c *cli.Context, s *source) (*derivative, error) {
+	plan, err := planFor(con, c, s)
 	if err != nil {
 		return nil, err
 	}
@@ -152,17 +155,17 @@ func (con *console) newDerivative(c *cli.Context, s *source) (*derivative, error
 	return d, s.named(manifest.CheckNames(d.layout))
 }
 
-func (con *console) planFor(c *cli.Context, s *source) (*reap.Plan, error) {
+func planFor(con *ui.Console, c *cli.Context, s *source) (*reap.Plan, error) {
 	path := c.String("plan")
 	switch {
 	case path == "":
-		ch, err := con.choose(c, s)
+		ch, err := choose(con, c, s)
 		if err != nil {
 			return nil, err
 		}
 		return ch.plan, nil
 	case choosing(c):
-		return nil, usagef("--plan and the choosing flags contradict each other, give one or the other")
+		return nil, args.Usagef("--plan and the choosing flags contradict each other, give one or the other")
 	}
 	return loadPlan(path, s, func(plan *reap.Plan) error { return applyRules(c, plan, s.experts) })
 }
@@ -207,7 +210,7 @@ func (d *derivative) release(c *cli.Context) *release {
 		layout:    d.layout,
 		source:    d.source.Model,
 		slabs:     slabCount(d.source.experts, d.plan.KeepCount),
-		documents: []document{{planName, d.document}},
+		documents: []smallFile{{planName, d.document}},
 		origin: []stage.Fact{
 			{Name: "plan", Digest: manifest.DigestBytes(d.document)},
 			{Name: "source's structure digest", Digest: d.source.structure},
@@ -219,14 +222,14 @@ func (d *derivative) release(c *cli.Context) *release {
 const planName = "plan.json"
 
 // reportRelease prints what was, or would be, written.
-func (con *console) reportRelease(c *cli.Context, r *release, d *derivative) error {
+func reportRelease(con *ui.Console, c *cli.Context, r *release, d *derivative) error {
 	if c.Bool("json") {
-		return con.json(r.document())
+		return con.JSON(r.document())
 	}
-	con.field("source", "%s, %s, %s", safe(d.source.Name), safe(d.source.experts.Architecture), count(d.source.Shards, "shard"))
-	con.field("keep", "%d of %d experts in each of %s", d.plan.KeepCount, d.plan.NumExperts, count(len(d.plan.Layers), "layer"))
-	con.field("criterion", "%s", criterionText(d.plan.Criterion))
-	con.field("source bytes", "%s", sourceBytes(c, r, d))
-	con.describeRelease(r)
+	con.Field("source", "%s, %s, %s", text.Safe(d.source.Name), text.Safe(d.source.experts.Architecture), text.Count(d.source.Shards, "shard"))
+	con.Field("keep", "%d of %d experts in each of %s", d.plan.KeepCount, d.plan.NumExperts, text.Count(len(d.plan.Layers), "layer"))
+	con.Field("criterion", "%s", criterionText(d.plan.Criterion))
+	con.Field("source bytes", "%s", sourceBytes(c, r, d))
+	describeRelease(con, r)
 	return nil
 }

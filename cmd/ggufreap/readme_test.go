@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"ggufreap/cmd/ggufreap/internal/ui"
 )
 
 // consoleBlock is a block of a page that shows commands and what they print.
@@ -98,12 +100,12 @@ func firstDifference(got, want string) string {
 
 // TestPagesNameEveryCommand holds the pages to the commands that exist.
 func TestPagesNameEveryCommand(t *testing.T) {
-	text := ""
+	shown := ""
 	for _, page := range pages {
-		text += readPage(t, page)
+		shown += readPage(t, page)
 	}
-	for _, cmd := range newApp(newConsole(nil, nil, nil)).Commands {
-		if cmd.Name != "version" && !strings.Contains(text, "ggufreap "+cmd.Name) {
+	for _, cmd := range newApp(ui.New(nil, nil, nil)).Commands {
+		if cmd.Name != "version" && !strings.Contains(shown, "ggufreap "+cmd.Name) {
 			t.Errorf("no page mentions ggufreap %s", cmd.Name)
 		}
 	}

@@ -9,6 +9,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/document"
+	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/table"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 	"ggufreap/manifest"
 	"ggufreap/manifest/stage"
@@ -24,7 +30,7 @@ type release struct {
 	layout    *gguf.Layout
 	source    *gguf.Model
 	slabs     manifest.SlabCount
-	documents []document
+	documents []smallFile
 	origin    []stage.Fact // what it is made from
 
 	derivation *manifest.Derivation // from a pinned source, or nil
@@ -33,8 +39,8 @@ type release struct {
 	pin *manifest.Pin // once it is written
 }
 
-// A document is a small file of a release.
-type document struct {
+// A smallFile is a document of a release.
+type smallFile struct {
 	name string
 	data []byte
 }
@@ -43,9 +49,9 @@ type document struct {
 func checkFolder(c *cli.Context) error {
 	switch folder := c.String("output"); {
 	case folder == "" && !c.Bool("dry-run"):
-		return withHint(usagef("no output folder given"), "-o DIR names it; --dry-run shows what would be written")
+		return hint.With(args.Usagef("no output folder given"), "-o DIR names it; --dry-run shows what would be written")
 	case gguf.IsModelFile(folder):
-		return withHint(usagef("-o names a folder, got %q", folder), "-o DIR --name %s", shellQuote(gguf.Stem(folder)))
+		return hint.With(args.Usagef("-o names a folder, got %q", folder), "-o DIR --name %s", args.ShellQuote(gguf.Stem(folder)))
 	}
 	return nil
 }
@@ -55,13 +61,13 @@ func checkFolder(c *cli.Context) error {
 func stemFlag(c *cli.Context, ofSource string) (string, error) {
 	if !c.IsSet("name") {
 		if fault := stemFault(ofSource); fault != "" {
-			return "", withHint(fmt.Errorf("the source's name gives the files the stem %q: %s", ofSource, fault), "--name STEM gives them another")
+			return "", hint.With(fmt.Errorf("the source's name gives the files the stem %q: %s", ofSource, fault), "--name STEM gives them another")
 		}
 		return ofSource, nil
 	}
 	stem := strings.TrimSuffix(c.String("name"), ".gguf")
 	if fault := stemFault(stem); fault != "" {
-		return "", usagef("--name is %q: %s", stem, fault)
+		return "", args.Usagef("--name is %q: %s", stem, fault)
 	}
 	return stem, nil
 }
@@ -72,7 +78,7 @@ func stemFault(stem string) string {
 	switch {
 	case stem == "":
 		return "nothing is left without .gguf"
-	case unsafeAt(stem, "") >= 0:
+	case text.UnsafeAt(stem, "") >= 0:
 		return "it has characters that a terminal hides or acts on"
 	case strings.ContainsAny(stem, `/\`):
 		return "it is a path; -o DIR names the folder"
@@ -119,15 +125,15 @@ func (r *release) staged() stage.Release {
 
 // writeRelease writes and publishes the folder, and returns the pin of what was
 // written. What a run that fails leaves, the error's hint says.
-func (con *console) writeRelease(c *cli.Context, r *release) (*manifest.Pin, error) {
-	p := con.startProgress(r.task, r.layout.Bytes())
+func writeRelease(con *ui.Console, c *cli.Context, r *release) (*manifest.Pin, error) {
+	p := con.StartProgress(r.task, r.layout.Bytes())
 	options := stage.Options{
 		Sources:   r.source.Paths(),
 		Unchanged: r.source.Unchanged,
 		Resume:    c.Bool("resume"),
 		Force:     c.Bool("force"),
 		Workers:   c.Int("workers"),
-		Progress:  p.set,
+		Progress:  p.Set,
 	}
 	if r.derivation != nil {
 		options.Check = r.derivation.Check
@@ -142,9 +148,9 @@ func (con *console) writeRelease(c *cli.Context, r *release) (*manifest.Pin, err
 	if err != nil {
 		return nil, explainRefusal(c, err)
 	}
-	con.announce(c, r, folder)
+	announce(con, c, r, folder)
 	if err := r.pinnable(); err != nil {
-		con.warnf("the release gets no %s: %v", manifest.PinName, err)
+		con.Warnf("the release gets no %s: %v", manifest.PinName, err)
 	}
 	pin, err := r.fill(c.Context, folder)
 	closeErr := folder.Close()
@@ -155,8 +161,8 @@ func (con *console) writeRelease(c *cli.Context, r *release) (*manifest.Pin, err
 	if r.sourcePin != nil {
 		read = r.source.FileBytes()
 	}
-	p.finishWriting(read, written)
-	con.warnRedone(folder)
+	p.FinishWriting(read, written)
+	warnRedone(con, folder)
 	return pin, nil
 }
 
@@ -190,49 +196,49 @@ func (r *release) fill(ctx context.Context, folder *stage.Folder) (*manifest.Pin
 }
 
 // describeRelease prints the files of a release.
-func (con *console) describeRelease(r *release) {
-	con.field("tensor data", "%s", sizeText(r.layout.TensorBytes()))
-	con.field("files", "%s, %s", fileCount(len(r.layout.Shards)), sizeText(r.layout.Bytes()))
-	con.field("was", "%s, %s", fileCount(r.source.Shards), sizeText(r.source.FileBytes()))
-	con.printf("\n")
-	con.table("", []column{{"file", false}, {"tensors", true}, {"bytes", true}}, func(yield func([]string) bool) {
+func describeRelease(con *ui.Console, r *release) {
+	con.Field("tensor data", "%s", text.Size(r.layout.TensorBytes()))
+	con.Field("files", "%s, %s", text.Files(len(r.layout.Shards)), text.Size(r.layout.Bytes()))
+	con.Field("was", "%s, %s", text.Files(r.source.Shards), text.Size(r.source.FileBytes()))
+	con.Printf("\n")
+	con.Table("", []table.Column{table.Left("file"), table.Right("tensors"), table.Right("bytes")}, func(yield func([]string) bool) {
 		for i, name := range r.shardNames() {
 			shard := r.layout.Shards[i]
-			if !yield([]string{safe(name), grouped(len(shard.Views)), grouped(shard.Size)}) {
+			if !yield([]string{text.Safe(name), text.Grouped(len(shard.Views)), text.Grouped(shard.Size)}) {
 				return
 			}
 		}
 	})
-	con.printf("\n")
+	con.Printf("\n")
 	if r.pin == nil {
-		con.field("written", "nothing: this was a dry run")
+		con.Field("written", "nothing: this was a dry run")
 		return
 	}
 	if r.pin.WeightsDigest.IsZero() {
-		con.field("weights digest", "none: a name has a control character")
+		con.Field("weights digest", "none: a name has a control character")
 	} else {
-		con.field("weights digest", "%s", r.pin.WeightsDigest)
+		con.Field("weights digest", "%s", r.pin.WeightsDigest)
 	}
-	con.field("documents", "%s", strings.Join(append(r.documentNames(), manifest.SumsName), ", "))
-	con.field("written", "%s", safe(filepath.Clean(r.folder)))
+	con.Field("documents", "%s", strings.Join(append(r.documentNames(), manifest.SumsName), ", "))
+	con.Field("written", "%s", text.Safe(filepath.Clean(r.folder)))
 }
 
 // releaseDocument is the --json output of the commands that write a release.
 type releaseDocument struct {
-	Schema        string        `json:"schema"`
-	Folder        *text         `json:"folder"` // null for a dry run
-	FileBytes     int64         `json:"file_bytes"`
-	TensorBytes   int64         `json:"tensor_bytes"`
-	WeightsDigest *string       `json:"weights_digest"` // null for a dry run, and where none is defined
-	Shards        []shardOutput `json:"shards"`
-	Documents     []string      `json:"documents"`
+	Schema        string         `json:"schema"`
+	Folder        *document.Text `json:"folder"` // null for a dry run
+	FileBytes     int64          `json:"file_bytes"`
+	TensorBytes   int64          `json:"tensor_bytes"`
+	WeightsDigest *string        `json:"weights_digest"` // null for a dry run, and where none is defined
+	Shards        []shardOutput  `json:"shards"`
+	Documents     []string       `json:"documents"`
 }
 
 type shardOutput struct {
-	File    text    `json:"file"`
-	Size    int64   `json:"size"`
-	Tensors int     `json:"tensors"`
-	SHA256  *string `json:"sha256"` // null for a dry run
+	File    document.Text `json:"file"`
+	Size    int64         `json:"size"`
+	Tensors int           `json:"tensors"`
+	SHA256  *string       `json:"sha256"` // null for a dry run
 }
 
 func (r *release) document() releaseDocument {
@@ -244,7 +250,7 @@ func (r *release) document() releaseDocument {
 	}
 	for i, name := range r.shardNames() {
 		shard := r.layout.Shards[i]
-		out := shardOutput{File: text(name), Size: shard.Size, Tensors: len(shard.Views)}
+		out := shardOutput{File: document.Text(name), Size: shard.Size, Tensors: len(shard.Views)}
 		if r.pin != nil {
 			sum := r.pin.Files[i].SHA256.String()
 			out.SHA256 = &sum
@@ -252,7 +258,7 @@ func (r *release) document() releaseDocument {
 		d.Shards = append(d.Shards, out)
 	}
 	if r.pin != nil {
-		folder := text(r.folder)
+		folder := document.Text(r.folder)
 		d.Folder = &folder
 	}
 	if r.pin != nil && !r.pin.WeightsDigest.IsZero() {

@@ -3,6 +3,9 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/gguf"
 )
 
@@ -40,11 +43,11 @@ Examples:
   ggufreap reshard --shards 14 --dry-run K3-00001-of-00009.gguf
 `
 
-func reshardCommand(con *console) *cli.Command {
+func reshardCommand(con *ui.Console) *cli.Command {
 	return &cli.Command{
 		Name:               "reshard",
 		CustomHelpTemplate: reshardHelp,
-		Flags: append(append(splitFlags(), con.progressFlags()...),
+		Flags: append(append(splitFlags(), progressFlags(con)...),
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}},
 			&cli.StringFlag{Name: "name"},
 			&cli.BoolFlag{Name: "resume"},
@@ -58,13 +61,13 @@ func reshardCommand(con *console) *cli.Command {
 	}
 }
 
-func reshardAction(con *console, c *cli.Context) error {
+func reshardAction(con *ui.Console, c *cli.Context) error {
 	split, given, err := readSplit(c)
 	if err != nil {
 		return err
 	}
 	if !given {
-		return withHint(usagef("nothing says how to cut the model"), "--shards 1 merges, --shards N or --max-shard-size S splits")
+		return hint.With(args.Usagef("nothing says how to cut the model"), "--shards 1 merges, --shards N or --max-shard-size S splits")
 	}
 	if err := checkFolder(c); err != nil {
 		return err
@@ -77,7 +80,7 @@ func reshardAction(con *console, c *cli.Context) error {
 	if err := m.CheckWritable(); err != nil {
 		return err
 	}
-	con.warnOf(m)
+	warnOf(con, m)
 	stem, err := stemFlag(c, m.Name)
 	if err != nil {
 		return err
@@ -94,13 +97,13 @@ func reshardAction(con *console, c *cli.Context) error {
 		source: m,
 	}
 	if !c.Bool("dry-run") {
-		if r.pin, err = con.writeRelease(c, r); err != nil {
+		if r.pin, err = writeRelease(con, c, r); err != nil {
 			return err
 		}
 	}
 	if c.Bool("json") {
-		return con.json(r.document())
+		return con.JSON(r.document())
 	}
-	con.describeRelease(r)
+	describeRelease(con, r)
 	return nil
 }

@@ -9,6 +9,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf/words"
 	"ggufreap/manifest"
 	"ggufreap/manifest/stage"
@@ -21,42 +25,42 @@ on. A second one does not wait, and leaves .part files that --resume removes.
 
 // resumeLine is the command line that goes on with what this one began.
 func resumeLine(c *cli.Context) string {
-	words := typed(c)
+	words := args.Typed(c)
 	if !slices.Contains(words, "--resume") {
 		words = slices.Insert(slices.Clone(words), 1, "--resume")
 	}
-	return commandLine(append([]string{"ggufreap"}, words...))
+	return args.CommandLine(append([]string{"ggufreap"}, words...))
 }
 
 // announce says what --resume found, and prepares for a run that is ended while it waits.
-func (con *console) announce(c *cli.Context, r *release, folder *stage.Folder) {
+func announce(con *ui.Console, c *cli.Context, r *release, folder *stage.Folder) {
 	hint := func() string {
 		if _, err := os.Lstat(filepath.Join(r.folder, manifest.JournalName)); err != nil {
 			return "" // nothing is left, or the folder is gone
 		}
-		return fmt.Sprintf("what is finished stays in %s; to go on: %s", safe(r.folder), resumeLine(c))
+		return fmt.Sprintf("what is finished stays in %s; to go on: %s", text.Safe(r.folder), resumeLine(c))
 	}
-	con.rest.Store(&hint)
+	con.RestWith(hint)
 	if !c.Bool("resume") {
 		return
 	}
 	if shards, _ := folder.Resumed(); shards > 0 {
-		con.notef("%s: going on in %s: %s finished, and checked first", r.task, safe(r.folder), partOf(shards, len(r.layout.Shards)))
+		con.Notef("%s: going on in %s: %s finished, and checked first", r.task, text.Safe(r.folder), partOf(shards, len(r.layout.Shards)))
 	} else {
-		con.notef("%s: nothing to go on with in %s, beginning", r.task, safe(r.folder))
+		con.Notef("%s: nothing to go on with in %s, beginning", r.task, text.Safe(r.folder))
 	}
 }
 
 // partOf begins a sentence about some of the shards: "2 of 14 shards are".
 func partOf(n, all int) string {
-	return fmt.Sprintf("%s of %s %s", grouped(n), count(all, "shard"), words.Verb(n, "is", "are"))
+	return fmt.Sprintf("%s of %s %s", text.Grouped(n), text.Count(all, "shard"), words.Verb(n, "is", "are"))
 }
 
 // warnRedone names shards that an earlier run finished and that have changed since.
-func (con *console) warnRedone(folder *stage.Folder) {
+func warnRedone(con *ui.Console, folder *stage.Folder) {
 	_, redone := folder.Resumed()
 	for _, name := range redone {
-		con.warnf("%s was not what the interrupted run wrote, and was written again", safe(name))
+		con.Warnf("%s was not what the interrupted run wrote, and was written again", text.Safe(name))
 	}
 }
 
@@ -65,13 +69,13 @@ func explainRefusal(c *cli.Context, err error) error {
 	var space *stage.SpaceError
 	switch {
 	case errors.Is(err, stage.ErrUnfinished):
-		return withHint(err, "to go on: %s\nto begin anew, remove the folder", resumeLine(c))
+		return hint.With(err, "to go on: %s\nto begin anew, remove the folder", resumeLine(c))
 	case errors.Is(err, stage.ErrDifferent):
-		return withHint(err, "give what the interrupted run was given, or remove the folder to begin anew")
+		return hint.With(err, "give what the interrupted run was given, or remove the folder to begin anew")
 	case errors.Is(err, stage.ErrInUse):
-		return withHint(err, "wait for it to end, or choose another folder with -o DIR")
+		return hint.With(err, "wait for it to end, or choose another folder with -o DIR")
 	case errors.As(err, &space):
-		return withHint(err, "%s are lacking: make room, or choose a folder on another disk with -o DIR", siSize(space.Need-space.Free))
+		return hint.With(err, "%s are lacking: make room, or choose a folder on another disk with -o DIR", text.SISize(space.Need-space.Free))
 	}
 	return err
 }
@@ -86,11 +90,11 @@ func explainFailure(c *cli.Context, r *release, folder *stage.Folder, err, close
 	var other *manifest.DerivationError
 	switch {
 	case errors.Is(lost, stage.ErrMoved):
-		return withHint(err, "%s, in a folder that is no longer %s", stay, safe(r.folder))
+		return hint.With(err, "%s, in a folder that is no longer %s", stay, text.Safe(r.folder))
 	case finished == 0:
-		return withHint(err, "no shard was finished, so nothing was left in %s", safe(r.folder))
+		return hint.With(err, "no shard was finished, so nothing was left in %s", text.Safe(r.folder))
 	case lost != nil || errors.As(err, &other):
-		return withHint(err, "%s, in %s, of a source that is not what it was taken for: remove the folder to begin anew", stay, safe(r.folder))
+		return hint.With(err, "%s, in %s, of a source that is not what it was taken for: remove the folder to begin anew", stay, text.Safe(r.folder))
 	}
-	return withHint(err, "%s, and kept in %s; to go on: %s", stay, safe(r.folder), resumeLine(c))
+	return hint.With(err, "%s, and kept in %s; to go on: %s", stay, text.Safe(r.folder), resumeLine(c))
 }

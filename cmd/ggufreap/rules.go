@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/cmd/ggufreap/internal/args"
 	"ggufreap/reap"
 )
 
@@ -32,7 +33,7 @@ func ruleFlags() []cli.Flag {
 func droppedRule(c *cli.Context) (string, error) {
 	rule := c.String("remap-dropped")
 	if rule != "" && rule != reap.NearestKept {
-		return "", usagef("--remap-dropped is %q, want %s", rule, reap.NearestKept)
+		return "", args.Usagef("--remap-dropped is %q, want %s", rule, reap.NearestKept)
 	}
 	return rule, nil
 }
@@ -51,7 +52,7 @@ func applyRules(c *cli.Context, plan *reap.Plan, e *reap.Experts) error {
 	case reap.DraftAsLast:
 		plan.FillDraft(e)
 	default:
-		return usagef("--draft-layers is %q, want %s with --plan", rule, reap.DraftAsLast)
+		return args.Usagef("--draft-layers is %q, want %s with --plan", rule, reap.DraftAsLast)
 	}
 	return nil
 }

@@ -14,6 +14,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 )
 
@@ -29,7 +32,8 @@ type result struct {
 func ggufreap(t *testing.T, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	code := newConsole(strings.NewReader(""), &stdout, &stderr).run(context.Background(), nil, append([]string{"ggufreap"}, args...))
+	con := ui.New(strings.NewReader(""), &stdout, &stderr)
+	code := run(con, context.Background(), nil, append([]string{"ggufreap"}, args...))
 	return result{stdout.String(), stderr.String(), code}
 }
 
@@ -64,9 +68,9 @@ func golden(t *testing.T, name, got string) {
 }
 
 // transcript writes a run as a terminal would show it, both streams apart.
-func transcript(r result, args ...string) string {
+func transcript(r result, words ...string) string {
 	var b strings.Builder
-	b.WriteString("$ " + commandLine(append([]string{"ggufreap"}, args...)) + "\n")
+	b.WriteString("$ " + args.CommandLine(append([]string{"ggufreap"}, words...)) + "\n")
 	b.WriteString(r.stdout)
 	if r.stderr != "" {
 		b.WriteString("--- stderr\n" + r.stderr)
@@ -117,7 +121,7 @@ func TestHelpWithoutACommand(t *testing.T) {
 
 // TestHelpNamesEveryFlag holds the hand-written help texts to the flags that exist.
 func TestHelpNamesEveryFlag(t *testing.T) {
-	app := newApp(newConsole(nil, &bytes.Buffer{}, &bytes.Buffer{}))
+	app := newApp(ui.New(nil, &bytes.Buffer{}, &bytes.Buffer{}))
 	written := regexp.MustCompile(`(?m)^ +(?:-[a-z], )?--([a-z-]+)`)
 	for _, cmd := range app.Commands {
 		if !strings.Contains(appHelp, "\n  "+cmd.Name+" ") {
@@ -140,7 +144,7 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 			t.Errorf("%s: help names flags %q, defined are %q", cmd.Name, documented, defined)
 		}
 		for line := range strings.Lines(help) {
-			if columns(strings.TrimSuffix(line, "\n")) > 80 {
+			if text.Columns(strings.TrimSuffix(line, "\n")) > 80 {
 				t.Errorf("%s: help line is wider than 80 columns: %s", cmd.Name, line)
 			}
 		}
@@ -149,13 +153,13 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 
 func TestSeparatorKeepsNamesThatLookLikeFlags(t *testing.T) {
 	var got []string
-	con := newConsole(nil, &bytes.Buffer{}, &bytes.Buffer{})
+	con := ui.New(nil, &bytes.Buffer{}, &bytes.Buffer{})
 	app := newApp(con)
 	cmd := &cli.Command{Name: "take", Action: func(c *cli.Context) error {
 		got = c.Args().Slice()
 		return nil
 	}}
-	prepare(cmd)
+	args.Prepare(cmd)
 	app.Commands = append(app.Commands, cmd)
 	if err := app.Run([]string{"ggufreap", "take", "--", "--odd.gguf", "b"}); err != nil {
 		t.Fatal(err)
@@ -171,7 +175,8 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	code := newConsole(nil, &stdout, &stderr).run(ctx, nil, []string{"ggufreap", "plan", "--keep", "4", "small.gguf"})
+	con := ui.New(nil, &stdout, &stderr)
+	code := run(con, ctx, nil, []string{"ggufreap", "plan", "--keep", "4", "small.gguf"})
 	if code != exitFailed || stderr.String() != "ggufreap: error: interrupted\n" || stdout.Len() > 0 {
 		t.Errorf("exit %d, stderr %q, stdout %q", code, stderr.String(), stdout.String())
 	}
@@ -183,7 +188,8 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left
 
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	var stderr bytes.Buffer
-	code := newConsole(nil, fullDisk{}, &stderr).run(context.Background(), nil, []string{"ggufreap", "version"})
+	con := ui.New(nil, fullDisk{}, &stderr)
+	code := run(con, context.Background(), nil, []string{"ggufreap", "version"})
 	if code != exitFailed || stderr.String() != "ggufreap: error: no space left on device\n" {
 		t.Errorf("exit %d, stderr %q", code, stderr.String())
 	}

@@ -8,6 +8,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/progress"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/manifest"
 	"ggufreap/reap"
 	"ggufreap/reap/scorefile"
@@ -15,7 +20,7 @@ import (
 
 // readScores makes the scores that --from and --criterion ask for, and states in rules
 // how draft layers were ranked when the file does not score them.
-func (con *console) readScores(c *cli.Context, s *source, criterion string, rules *reap.Rules) (*reap.Scores, *scorefile.Measurements, error) {
+func readScores(con *ui.Console, c *cli.Context, s *source, criterion string, rules *reap.Rules) (*reap.Scores, *scorefile.Measurements, error) {
 	if c.IsSet("criterion") {
 		criterion = c.String("criterion")
 	}
@@ -23,20 +28,20 @@ func (con *console) readScores(c *cli.Context, s *source, criterion string, rule
 	path := c.String("from")
 	switch {
 	case !known:
-		return nil, nil, usagef("--criterion is %q, want one of %s", criterion, strings.Join(criterionNames(), ", "))
+		return nil, nil, args.Usagef("--criterion is %q, want one of %s", criterion, strings.Join(criterionNames(), ", "))
 	case c.IsSet("seed") && criterion != reap.SeededRandom:
-		return nil, nil, usagef("--seed is for --criterion %s, here nothing is random", reap.SeededRandom)
+		return nil, nil, args.Usagef("--seed is for --criterion %s, here nothing is random", reap.SeededRandom)
 	case path == "" && info.Evidence == reap.Measured:
-		return nil, nil, withHint(usagef("%s is measured on text", criterion), "--from FILE brings the scores")
+		return nil, nil, hint.With(args.Usagef("%s is measured on text", criterion), "--from FILE brings the scores")
 	case path == "" && c.IsSet("draft-layers"):
-		return nil, nil, usagef("--draft-layers is for scores of --from; without it draft layers are ranked as all others")
+		return nil, nil, args.Usagef("--draft-layers is for scores of --from; without it draft layers are ranked as all others")
 	case path == "":
-		scores, err := con.score(c.Context, s, criterion, c.Uint64("seed"))
+		scores, err := score(con, c.Context, s, criterion, c.Uint64("seed"))
 		return scores, nil, err
 	case c.IsSet("criterion") && info.Evidence != reap.Measured:
-		return nil, nil, usagef("--from brings measured scores, which %s does not use", criterion)
+		return nil, nil, args.Usagef("--from brings measured scores, which %s does not use", criterion)
 	}
-	m, input, err := con.readMeasurements(c.Context, path, s.experts)
+	m, input, err := readMeasurements(con, c.Context, path, s.experts)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -47,10 +52,10 @@ func (con *console) readScores(c *cli.Context, s *source, criterion string, rule
 	}
 	scores, err := m.Scores(criterion)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", safe(path), err)
+		return nil, nil, fmt.Errorf("%s: %w", text.Safe(path), err)
 	}
 	scores.Criterion.Inputs = []reap.Input{input}
-	if err := con.fillDraftLayers(c, s, scores, rules); err != nil {
+	if err := fillDraftLayers(con, c, s, scores, rules); err != nil {
 		return nil, nil, err
 	}
 	return scores, m, nil
@@ -65,7 +70,7 @@ func criterionNames() []string {
 }
 
 // readMeasurements reads a score file, and its digest from all its bytes.
-func (con *console) readMeasurements(ctx context.Context, path string, e *reap.Experts) (*scorefile.Measurements, reap.Input, error) {
+func readMeasurements(con *ui.Console, ctx context.Context, path string, e *reap.Experts) (*scorefile.Measurements, reap.Input, error) {
 	f, info, err := manifest.OpenRegular(path)
 	if err != nil {
 		return nil, reap.Input{}, err
@@ -73,11 +78,11 @@ func (con *console) readMeasurements(ctx context.Context, path string, e *reap.E
 	defer f.Close()
 	m, err := scorefile.Read(f, info.Size(), e)
 	if err != nil {
-		return nil, reap.Input{}, fmt.Errorf("%s: %w", safe(path), err)
+		return nil, reap.Input{}, fmt.Errorf("%s: %w", text.Safe(path), err)
 	}
-	p := con.startProgress("hash scores", info.Size())
+	p := con.StartProgress("hash scores", info.Size())
 	input, err := reap.HashInput(path, &reportingReader{ctx, f, p})
-	p.finish()
+	p.Finish()
 	return m, input, err
 }
 
@@ -85,7 +90,7 @@ func (con *console) readMeasurements(ctx context.Context, path string, e *reap.E
 type reportingReader struct {
 	ctx context.Context
 	r   io.Reader
-	p   *progress
+	p   *progress.Task
 }
 
 func (r *reportingReader) Read(b []byte) (int, error) {
@@ -93,27 +98,27 @@ func (r *reportingReader) Read(b []byte) (int, error) {
 		return 0, err
 	}
 	n, err := r.r.Read(b)
-	r.p.add(int64(n))
+	r.p.Add(int64(n))
 	return n, err
 }
 
 // fillDraftLayers ranks draft layers that were not measured as --draft-layers says.
-func (con *console) fillDraftLayers(c *cli.Context, s *source, scores *reap.Scores, rules *reap.Rules) error {
+func fillDraftLayers(con *ui.Console, c *cli.Context, s *source, scores *reap.Scores, rules *reap.Rules) error {
 	rule := c.String("draft-layers")
 	missing := scores.LacksDraft(s.experts)
 	switch {
 	case rule == "" && missing:
-		return withHint(fmt.Errorf("%s does not score the draft layers, which keep as many experts as all others", safe(c.String("from"))),
+		return hint.With(fmt.Errorf("%s does not score the draft layers, which keep as many experts as all others", text.Safe(c.String("from"))),
 			"--draft-layers router-mass ranks them by their routers alone, as-last-layer keeps what the last layer keeps")
 	case rule == "" || !missing:
 		return nil
 	case rule != reap.DraftMass && rule != reap.DraftNorm && rule != reap.DraftAsLast:
-		return usagef("--draft-layers is %q, want %s, %s or %s", rule, reap.DraftMass, reap.DraftNorm, reap.DraftAsLast)
+		return args.Usagef("--draft-layers is %q, want %s, %s or %s", rule, reap.DraftMass, reap.DraftNorm, reap.DraftAsLast)
 	}
 	var other *reap.Scores
 	if rule != reap.DraftAsLast {
 		var err error
-		if other, err = con.score(c.Context, s, rule, 0); err != nil {
+		if other, err = score(con, c.Context, s, rule, 0); err != nil {
 			return err
 		}
 	}
@@ -123,7 +128,7 @@ func (con *console) fillDraftLayers(c *cli.Context, s *source, scores *reap.Scor
 }
 
 // score computes the scores of a criterion that needs no text.
-func (con *console) score(ctx context.Context, s *source, criterion string, seed uint64) (*reap.Scores, error) {
+func score(con *ui.Console, ctx context.Context, s *source, criterion string, seed uint64) (*reap.Scores, error) {
 	compute := reap.RouterMassScores
 	switch criterion {
 	case reap.SeededRandom:
@@ -131,9 +136,9 @@ func (con *console) score(ctx context.Context, s *source, criterion string, seed
 	case reap.RouterNorm:
 		compute = reap.RouterNormScores
 	}
-	p := con.startProgress("score", routerBytes(s.experts))
-	scores, err := compute(ctx, s.Model, s.experts, p.add)
-	p.finish()
+	p := con.StartProgress("score", routerBytes(s.experts))
+	scores, err := compute(ctx, s.Model, s.experts, p.Add)
+	p.Finish()
 	return scores, err
 }
 

@@ -7,6 +7,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/cmd/ggufreap/internal/files"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/progress"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/manifest"
 	"ggufreap/reap"
 )
@@ -23,7 +27,7 @@ type sourcePin struct {
 }
 
 // writeDerivative writes the release, and the pin of its source where that is wanted.
-func (con *console) writeDerivative(c *cli.Context, d *derivative, r *release) error {
+func writeDerivative(con *ui.Console, c *cli.Context, d *derivative, r *release) error {
 	var err error
 	switch path := c.String("pin-source"); {
 	case d.source.pin != nil:
@@ -33,12 +37,12 @@ func (con *console) writeDerivative(c *cli.Context, d *derivative, r *release) e
 		}
 	case path != "":
 		// An interrupted run may have come to write it; then it must turn out the same.
-		if err := checkOutput(path, c.Bool("force") || c.Bool("resume"), d.source.Paths()); err != nil {
+		if err := files.CheckOutput(path, c.Bool("force") || c.Bool("resume"), d.source.Paths()); err != nil {
 			return err
 		}
 		r.sourcePin = &sourcePin{path: path, force: c.Bool("force"), derivation: d.derivation}
 	}
-	r.pin, err = con.writeRelease(c, r)
+	r.pin, err = writeRelease(con, c, r)
 	return err
 }
 
@@ -56,7 +60,7 @@ func (d *derivative) derivation(source *manifest.Pin) *manifest.Derivation {
 	derivation := manifest.NewDerivation(source)
 	derivation.Keep = func(tensor string) []int { return keep[tensor] }
 	derivation.Rewritten = func(tensor string) bool { return tables[tensor] }
-	derivation.File = func(tensor string) string { return safe(d.source.Tensor(tensor).File().Name) }
+	derivation.File = func(tensor string) string { return text.Safe(d.source.Tensor(tensor).File().Name) }
 	return derivation
 }
 
@@ -73,10 +77,10 @@ func (d *derivative) checkTables(source *manifest.Pin) error {
 		}
 		got, err := manifest.DigestOf(tensorBytes{t.Reader()})
 		if err != nil {
-			return fmt.Errorf("%s: tensor %q: %w", safe(t.File().Name), t.Name, err)
+			return fmt.Errorf("%s: tensor %q: %w", text.Safe(t.File().Name), t.Name, err)
 		}
 		if want := pinned[t.Name]; got.Sum != want {
-			return fmt.Errorf("%s: tensor %q: blake3 is %s, the source's pin says %s", safe(t.File().Name), t.Name, got.Sum, want)
+			return fmt.Errorf("%s: tensor %q: blake3 is %s, the source's pin says %s", text.Safe(t.File().Name), t.Name, got.Sum, want)
 		}
 	}
 	return nil
@@ -88,9 +92,9 @@ type tensorBytes struct{ *io.SectionReader }
 func (d tensorBytes) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, d.SectionReader) }
 
 // record makes the source's bytes pass a recorder on their way into the release.
-func (r *release) record(c *cli.Context, p *progress) error {
+func (r *release) record(c *cli.Context, p *progress.Task) error {
 	o := pinOptions(c, r.source)
-	o.Progress = p.set
+	o.Progress = p.Set
 	var err error
 	if r.sourcePin.recorder, err = manifest.NewRecorder(c.Context, r.source, o); err != nil {
 		return err
@@ -124,9 +128,9 @@ func sourceBytes(c *cli.Context, r *release, d *derivative) string {
 	case d.source.pin != nil:
 		return "every one that was read is the pinned one: weights digest " + d.source.weights()
 	case c.String("pin-source") != "" && r.pin == nil:
-		return "pinned as they are read, in " + safe(c.String("pin-source"))
+		return "pinned as they are read, in " + text.Safe(c.String("pin-source"))
 	case r.sourcePin != nil:
-		return fmt.Sprintf("pinned as they were read, in %s: weights digest %s", safe(r.sourcePin.path), r.sourcePin.pin.WeightsDigest)
+		return fmt.Sprintf("pinned as they were read, in %s: weights digest %s", text.Safe(r.sourcePin.path), r.sourcePin.pin.WeightsDigest)
 	}
 	return "not pinned: nothing vouches that the source is what its name says"
 }

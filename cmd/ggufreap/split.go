@@ -3,6 +3,8 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 )
 
@@ -27,20 +29,20 @@ func splitFlags() []cli.Flag {
 func readSplit(c *cli.Context) (split gguf.Split, given bool, err error) {
 	for _, name := range []string{"shards", "max-shard-tensors"} {
 		if c.IsSet(name) && c.Int(name) < 1 {
-			return split, false, usagef("--%s is %d, want at least 1", name, c.Int(name))
+			return split, false, args.Usagef("--%s is %d, want at least 1", name, c.Int(name))
 		}
 	}
 	split = gguf.Split{Shards: c.Int("shards"), MaxTensors: c.Int("max-shard-tensors"), EmptyFirst: c.Bool("empty-first")}
 	if s := c.String("max-shard-size"); s != "" {
-		if split.MaxBytes, err = parseSize(s); err != nil {
-			return split, false, usagef("--max-shard-size: %w", err)
+		if split.MaxBytes, err = text.ParseSize(s); err != nil {
+			return split, false, args.Usagef("--max-shard-size: %w", err)
 		}
 		if split.MaxBytes == 0 {
-			return split, false, usagef("--max-shard-size is 0")
+			return split, false, args.Usagef("--max-shard-size is 0")
 		}
 	}
 	if split.Shards > 0 && (split.MaxBytes > 0 || split.MaxTensors > 0) {
-		return split, false, usagef("--shards and a greatest shard contradict each other, give one or the other")
+		return split, false, args.Usagef("--shards and a greatest shard contradict each other, give one or the other")
 	}
 	return split, split != gguf.Split{}, nil
 }

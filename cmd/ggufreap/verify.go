@@ -5,6 +5,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/document"
+	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/manifest"
 	"ggufreap/manifest/verify"
 )
@@ -63,11 +68,11 @@ Examples:
   ggufreap verify --source-pin K3.pin.json.zst K3-REAP568
 `
 
-func verifyCommand(con *console) *cli.Command {
+func verifyCommand(con *ui.Console) *cli.Command {
 	return &cli.Command{
 		Name:               "verify",
 		CustomHelpTemplate: verifyHelp,
-		Flags: append(con.progressFlags(),
+		Flags: append(progressFlags(con),
 			&cli.StringSliceFlag{Name: "expect"},
 			&cli.StringFlag{Name: "source-pin"},
 			&cli.StringFlag{Name: "plan"},
@@ -80,15 +85,15 @@ func verifyCommand(con *console) *cli.Command {
 	}
 }
 
-func verifyAction(con *console, c *cli.Context) error {
+func verifyAction(con *ui.Console, c *cli.Context) error {
 	if c.NArg() != 1 {
-		return withHint(usagef("verify takes one folder or file, got %d", c.NArg()), "ggufreap verify DIR")
+		return hint.With(args.Usagef("verify takes one folder or file, got %d", c.NArg()), "ggufreap verify DIR")
 	}
 	var expect []verify.Expectation
 	for _, s := range c.StringSlice("expect") {
 		list, err := verify.ParseExpectations(s)
 		if err != nil {
-			return usagef("--expect: %w", err)
+			return args.Usagef("--expect: %w", err)
 		}
 		expect = append(expect, list...)
 	}
@@ -96,8 +101,8 @@ func verifyAction(con *console, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	p := con.startProgress("verify", 0)
-	report, err := verify.Release(c.Context, job.path, verify.Options{
+	p := con.StartProgress("verify", 0)
+	seen, err := verify.Release(c.Context, job.path, verify.Options{
 		Fast:     c.Bool("fast"),
 		Strict:   c.Bool("strict"),
 		Expect:   expect,
@@ -105,26 +110,26 @@ func verifyAction(con *console, c *cli.Context) error {
 		Source:   job.source,
 		Prove:    job.prove,
 		Workers:  c.Int("workers"),
-		Progress: p.set,
+		Progress: p.Set,
 	})
-	p.finish()
+	p.Finish()
 	if err == nil {
 		err = job.err
 	}
 	if err != nil {
 		return err
 	}
-	return con.report(c, "ggufreap/verify/v1", report)
+	return report(con, c, "ggufreap/verify/v1", seen)
 }
 
 // report prints what a check saw, and turns findings into the exit code.
-func (con *console) report(c *cli.Context, schema string, r *verify.Report) error {
+func report(con *ui.Console, c *cli.Context, schema string, r *verify.Report) error {
 	if c.Bool("json") {
-		if err := con.json(newReportDocument(schema, r)); err != nil {
+		if err := con.JSON(newReportDocument(schema, r)); err != nil {
 			return err
 		}
 	} else {
-		con.printReport(r)
+		printReport(con, r)
 	}
 	if !r.OK() {
 		return errDiffers
@@ -136,54 +141,54 @@ func (con *console) report(c *cli.Context, schema string, r *verify.Report) erro
 const maxFindings = 50
 
 // printReport prints what verify saw.
-func (con *console) printReport(r *verify.Report) {
+func printReport(con *ui.Console, r *verify.Report) {
 	if a := r.Artifact; a != nil {
-		con.field("artifact", "%s, %s, %s", safe(a.Name), architectureText(a.Architecture), count(a.Shards, "shard"))
-		con.field("files", "%s", sizeText(a.FileBytes))
-		con.field("tensor data", "%s", sizeText(a.TensorBytes))
+		con.Field("artifact", "%s, %s, %s", text.Safe(a.Name), architectureText(a.Architecture), text.Count(a.Shards, "shard"))
+		con.Field("files", "%s", text.Size(a.FileBytes))
+		con.Field("tensor data", "%s", text.Size(a.TensorBytes))
 	}
 	for _, what := range r.Checked {
-		con.field("checked", "%s", safe(what))
+		con.Field("checked", "%s", text.Safe(what))
 	}
 	for _, g := range r.Gaps {
-		con.field("not checked", "%s", safe(g.What))
-		con.field("", "leaves open: %s", safe(g.Leaves))
+		con.Field("not checked", "%s", text.Safe(g.What))
+		con.Field("", "leaves open: %s", text.Safe(g.Leaves))
 	}
 	for _, n := range r.Notes {
 		place := ""
 		if n.File != "" {
-			place = safe(n.File) + ": "
+			place = text.Safe(n.File) + ": "
 		}
-		con.field("note", "%s%s", place, safe(n.What))
+		con.Field("note", "%s%s", place, text.Safe(n.What))
 	}
 	if r.Proof != nil {
-		con.printProof(r.Proof)
+		printProof(con, r.Proof)
 	}
-	con.printf("\n")
+	con.Printf("\n")
 	for _, f := range r.Findings[:min(len(r.Findings), maxFindings)] {
-		con.styledField(red, string(f.Kind), findingPlace(f)+safe(f.What))
+		con.StyledField(ui.Red, string(f.Kind), findingPlace(f)+text.Safe(f.What))
 	}
 	if more := len(r.Findings) - maxFindings; more > 0 {
-		con.field("", "and %s more; --json lists them all", count(more, "finding"))
+		con.Field("", "and %s more; --json lists them all", text.Count(more, "finding"))
 	}
 	if r.OK() {
-		con.field("result", "nothing found")
+		con.Field("result", "nothing found")
 		return
 	}
-	con.field("result", "%s", paint(con.color, red, count(len(r.Findings), "finding")))
+	con.Field("result", "%s", con.Paint(ui.Red, text.Count(len(r.Findings), "finding")))
 }
 
 // findingPlace names where a finding is, ready to be followed by what it is.
 func findingPlace(f verify.Finding) string {
 	place := ""
 	if f.File != "" {
-		place += safe(f.File) + ": "
+		place += text.Safe(f.File) + ": "
 	}
 	if f.Tensor != "" {
-		place += "tensor " + safe(strconv.Quote(f.Tensor)) + ": "
+		place += "tensor " + text.Safe(strconv.Quote(f.Tensor)) + ": "
 	}
 	if f.Expert != manifest.NoExpert {
-		place += "expert " + grouped(f.Expert) + ": "
+		place += "expert " + text.Grouped(f.Expert) + ": "
 	}
 	return place
 }
@@ -192,7 +197,7 @@ func findingPlace(f verify.Finding) string {
 type reportDocument struct {
 	Schema   string             `json:"schema"`
 	OK       bool               `json:"ok"`
-	Path     text               `json:"path"`
+	Path     document.Text      `json:"path"`
 	Artifact *manifest.Artifact `json:"artifact"` // null when no model could be opened
 	Findings []verify.Finding   `json:"findings"`
 	Checked  []string           `json:"checked"`
@@ -205,7 +210,7 @@ func newReportDocument(schema string, r *verify.Report) reportDocument {
 	return reportDocument{
 		Schema:   schema,
 		OK:       r.OK(),
-		Path:     text(r.Path),
+		Path:     document.Text(r.Path),
 		Artifact: r.Artifact,
 		Findings: r.Findings,
 		Checked:  r.Checked,

@@ -11,6 +11,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/files"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 	"ggufreap/manifest"
 	"ggufreap/manifest/verify"
@@ -36,7 +39,7 @@ func newVerification(c *cli.Context) (*verification, error) {
 	path := c.String("source-pin")
 	switch {
 	case path == "" && v.planPath != "":
-		return nil, usagef("--plan says what the release keeps of its source, so --source-pin is needed too")
+		return nil, args.Usagef("--plan says what the release keeps of its source, so --source-pin is needed too")
 	case path == "":
 		return v, nil
 	}
@@ -58,7 +61,7 @@ func (v *verification) inspect(m *gguf.Model, r *verify.Report) {
 	if info, err := os.Stat(v.path); err != nil || !info.IsDir() {
 		return
 	}
-	data, err := readDocument(filepath.Join(v.path, planName))
+	data, err := files.Read(filepath.Join(v.path, planName))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		v.missPlan(m, r)
@@ -98,7 +101,7 @@ func (v *verification) findExperts(m *gguf.Model, r *verify.Report) {
 		for range e.Tensors() {
 			tensors++
 		}
-		r.Checked = append(r.Checked, "experts: "+count(tensors, "tensor")+" in "+count(len(e.Layers), "layer")+" with "+count(e.Count, "expert")+" each")
+		r.Checked = append(r.Checked, "experts: "+text.Count(tensors, "tensor")+" in "+text.Count(len(e.Layers), "layer")+" with "+text.Count(e.Count, "expert")+" each")
 	}
 }
 
@@ -130,7 +133,7 @@ func (v *verification) checkPlan(m *gguf.Model, r *verify.Report, data []byte) {
 		r.Findings = append(r.Findings, planFinding(wrong))
 	}
 	if len(r.Findings) == before {
-		r.Checked = append(r.Checked, fmt.Sprintf("%s: fits the model, keeps %d of %d experts in %s", planName, plan.KeepCount, plan.NumExperts, count(len(plan.Layers), "layer")))
+		r.Checked = append(r.Checked, fmt.Sprintf("%s: fits the model, keeps %d of %d experts in %s", planName, plan.KeepCount, plan.NumExperts, text.Count(len(plan.Layers), "layer")))
 	}
 }
 

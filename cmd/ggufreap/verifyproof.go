@@ -9,6 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"ggufreap/cmd/ggufreap/internal/files"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 	"ggufreap/manifest"
 	"ggufreap/manifest/verify"
@@ -73,7 +76,7 @@ func (v *verification) readPlan(experts *reap.Experts) {
 	if path == "" {
 		path = filepath.Join(v.path, planName)
 	}
-	data, err := readDocument(path)
+	data, err := files.Read(path)
 	if err != nil {
 		if v.planPath != "" {
 			v.err = err
@@ -90,7 +93,7 @@ func (v *verification) readPlan(experts *reap.Experts) {
 	case err == nil:
 		v.layers = plan.Layers
 	case v.planPath != "":
-		v.err = fmt.Errorf("%s: %w", safe(path), err)
+		v.err = fmt.Errorf("%s: %w", text.Safe(path), err)
 	}
 }
 
@@ -129,24 +132,24 @@ func (v *verification) mayChange(key string) (*gguf.Value, bool) {
 const maxUnproven = 20
 
 // printProof prints how much of a release is shown to be its source's, and what is not.
-func (con *console) printProof(p *verify.Proof) {
-	con.printf("\n")
-	con.field("source", "%s, weights digest %s", safe(p.Source), p.WeightsDigest)
-	con.field("proven", "%s", sizeText(p.Proven))
-	con.field("unproven", "%s", sizeText(p.Unproven))
+func printProof(con *ui.Console, p *verify.Proof) {
+	con.Printf("\n")
+	con.Field("source", "%s, weights digest %s", text.Safe(p.Source), p.WeightsDigest)
+	con.Field("proven", "%s", text.Size(p.Proven))
+	con.Field("unproven", "%s", text.Size(p.Unproven))
 	if len(p.Blocks) > 0 {
-		con.field("experts", "%d of %d in each of %s, found by their bytes", len(p.Blocks[0].Keep), p.Experts, count(len(p.Blocks), "block"))
+		con.Field("experts", "%d of %d in each of %s, found by their bytes", len(p.Blocks[0].Keep), p.Experts, text.Count(len(p.Blocks), "block"))
 	}
 	for _, m := range p.Metadata {
 		if m.Allowed {
-			con.field("may differ", "key %s was %s", safe(strconv.Quote(m.Key)), m.Change)
+			con.Field("may differ", "key %s was %s", text.Safe(strconv.Quote(m.Key)), m.Change)
 		}
 	}
 	unproven := slices.DeleteFunc(slices.Clone(p.Tensors), func(t verify.TensorProof) bool { return t.Proven == t.Size })
 	for _, t := range unproven[:min(len(unproven), maxUnproven)] {
-		con.field("unproven", "tensor %s: %s of %s", safe(strconv.Quote(t.Name)), grouped(t.Size-t.Proven), count(t.Size, "byte"))
+		con.Field("unproven", "tensor %s: %s of %s", text.Safe(strconv.Quote(t.Name)), text.Grouped(t.Size-t.Proven), text.Count(t.Size, "byte"))
 	}
 	if more := len(unproven) - maxUnproven; more > 0 {
-		con.field("", "and %s more; --json lists them all", count(more, "tensor"))
+		con.Field("", "and %s more; --json lists them all", text.Count(more, "tensor"))
 	}
 }

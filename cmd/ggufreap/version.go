@@ -5,6 +5,9 @@ import (
 	"runtime/debug"
 
 	"github.com/urfave/cli/v2"
+
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/ui"
 )
 
 const versionHelp = `Show the version of this program.
@@ -20,7 +23,7 @@ Flags:
 // version is set by the linker for releases: -X main.version=v1.2.3.
 var version = ""
 
-func versionCommand(con *console) *cli.Command {
+func versionCommand(con *ui.Console) *cli.Command {
 	return &cli.Command{
 		Name:               "version",
 		CustomHelpTemplate: versionHelp,
@@ -29,8 +32,8 @@ func versionCommand(con *console) *cli.Command {
 	}
 }
 
-func versionAction(con *console, c *cli.Context) error {
-	if err := noArguments(c); err != nil {
+func versionAction(con *ui.Console, c *cli.Context) error {
+	if err := args.None(c); err != nil {
 		return err
 	}
 	return printVersion(con, c.Bool("json"))
@@ -67,15 +70,15 @@ func buildVersion() versionInfo {
 	return v
 }
 
-func printVersion(con *console, asJSON bool) error {
+func printVersion(con *ui.Console, asJSON bool) error {
 	v := buildVersion()
 	if asJSON {
-		return con.json(v)
+		return con.JSON(v)
 	}
-	con.printf("ggufreap %s", v.Version)
+	con.Printf("ggufreap %s", v.Version)
 	if v.Revision != "" {
-		con.printf(" (%s)", v.Revision[:min(12, len(v.Revision))])
+		con.Printf(" (%s)", v.Revision[:min(12, len(v.Revision))])
 	}
-	con.printf(" %s %s\n", v.Go, v.Platform)
+	con.Printf(" %s %s\n", v.Go, v.Platform)
 	return nil
 }

@@ -1,4 +1,7 @@
-package main
+// Package files reads and writes the small files that commands take and give: plans, pins,
+// lists. A file is written whole or not at all, and never over a source. It knows nothing of
+// what stands in them.
+package files
 
 import (
 	"bufio"
@@ -11,13 +14,15 @@ import (
 	"os"
 	"path/filepath"
 
+	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/manifest"
 )
 
-// writeDocument makes a file of what write writes, so that it is there whole or not at all,
+// Write makes a file of what write writes, so that it is there whole or not at all,
 // and returns its size. An existing file that holds other data is replaced with force
 // only, and never when it is one of the sources.
-func writeDocument(path string, force bool, sources []string, write func(io.Writer) error) (size int64, err error) {
+func Write(path string, force bool, sources []string, write func(io.Writer) error) (size int64, err error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return 0, writing(path, err)
@@ -34,7 +39,7 @@ func writeDocument(path string, force bool, sources []string, write func(io.Writ
 	if sameBytes(tmp, path) {
 		return size, nil
 	}
-	if err := checkOutput(path, force, sources); err != nil {
+	if err := CheckOutput(path, force, sources); err != nil {
 		return 0, err
 	}
 	if err = cmp.Or(tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err == nil {
@@ -46,8 +51,8 @@ func writeDocument(path string, force bool, sources []string, write func(io.Writ
 	return size, nil
 }
 
-// writerOf returns what writes a text that is there whole.
-func writerOf(text []byte) func(io.Writer) error {
+// Bytes returns what writes a text that is there whole.
+func Bytes(text []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
@@ -87,11 +92,11 @@ func writing(path string, err error) error {
 	case errors.As(err, &link):
 		err = link.Err
 	}
-	return fmt.Errorf("writing %s: %w", safe(path), err)
+	return fmt.Errorf("writing %s: %w", text.Safe(path), err)
 }
 
-// checkOutput refuses an output path that would harm something.
-func checkOutput(path string, force bool, sources []string) error {
+// CheckOutput refuses an output path that would harm something.
+func CheckOutput(path string, force bool, sources []string) error {
 	there, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -101,14 +106,14 @@ func checkOutput(path string, force bool, sources []string) error {
 	}
 	for _, source := range sources {
 		if info, err := os.Stat(source); err == nil && os.SameFile(info, there) {
-			return fmt.Errorf("output %s is the source %s", safe(path), safe(source))
+			return fmt.Errorf("output %s is the source %s", text.Safe(path), text.Safe(source))
 		}
 	}
 	switch {
 	case !there.Mode().IsRegular():
-		return fmt.Errorf("output %s exists and is not a regular file", safe(path))
+		return fmt.Errorf("output %s exists and is not a regular file", text.Safe(path))
 	case !force:
-		return withHint(fmt.Errorf("output %s exists", safe(path)), "--force replaces it")
+		return hint.With(fmt.Errorf("output %s exists", text.Safe(path)), "--force replaces it")
 	}
 	return nil
 }

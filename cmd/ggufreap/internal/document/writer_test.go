@@ -1,14 +1,13 @@
-package main
+package document
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"math"
-	"os"
 	"strings"
 	"testing"
 
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 	"ggufreap/manifest/verify"
 )
@@ -17,7 +16,7 @@ import (
 func written(t *testing.T, indent string, v any) string {
 	t.Helper()
 	var b strings.Builder
-	w := &jsonWriter{w: &b, indent: indent}
+	w := &jsonWriter{W: &b, indent: indent}
 	if err := w.any(v); err != nil {
 		t.Fatal(err)
 	}
@@ -83,10 +82,10 @@ func TestJSONOfValues(t *testing.T) {
 		{gguf.TextsValue("a", "b"), "[\n  \"a\",\n  \"b\"\n]", `["a","b"]`},
 		{array(gguf.Uint32sValue(1, 2), gguf.TextsValue()), "[\n  [1, 2],\n  []\n]", "[[1,2],[]]"},
 	} {
-		if got := written(t, "\n", value{tc.value}); got != tc.indented {
+		if got := written(t, "\n", Value{tc.value}); got != tc.indented {
 			t.Errorf("got %s, want %s", got, tc.indented)
 		}
-		if got := written(t, "", value{tc.value}); got != tc.inLine {
+		if got := written(t, "", Value{tc.value}); got != tc.inLine {
 			t.Errorf("in one line got %s, want %s", got, tc.inLine)
 		}
 	}
@@ -99,11 +98,11 @@ func FuzzJSONText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		var back any
-		out := written(t, "", text(s))
+		out := written(t, "", Text(s))
 		if err := json.Unmarshal([]byte(out), &back); err != nil {
 			t.Fatal(err)
 		}
-		if unsafeAt(out, "") >= 0 {
+		if text.UnsafeAt(out, "") >= 0 {
 			t.Errorf("%q is written as %q, which acts on a terminal", s, out)
 		}
 		if m, ok := back.(map[string]any); ok {
@@ -117,51 +116,34 @@ func FuzzJSONText(f *testing.F) {
 	})
 }
 
-// TestKeyTooLong has a text, and one in a list, that are longer than what is printed.
-func TestKeyTooLong(t *testing.T) {
-	t.Chdir(t.TempDir())
-	const size = 70 << 20
-	word := func(n uint64, size int) []byte { return binary.LittleEndian.AppendUint64(nil, n)[:size] }
-	pair := func(key string, parts ...[]byte) []byte {
-		b := append(word(uint64(len(key)), 8), key...)
-		for _, part := range parts {
-			b = append(b, part...)
-		}
-		return b
-	}
-	begin := append([]byte("GGUF"), append(word(3, 4), append(word(0, 8), word(1, 8)...)...)...)
-	for name, tc := range map[string]struct {
-		pair []byte
-		want string
-	}{
-		"text.gguf": {pair("general.name", word(uint64(gguf.Text), 4), word(size, 8)),
-			`text.gguf: key "general.name": a string of 73,400,320 bytes, at most 67,108,856 can be printed`},
-		"list.gguf": {pair("general.name", word(uint64(gguf.Array), 4), word(uint64(gguf.Text), 4), word(1, 8), word(size, 8)),
-			`list.gguf: key "general.name": item 0 of the list has 73,400,328 bytes, at most 67,108,864 can be printed`},
-	} {
-		writeFile(t, name, append(begin, tc.pair...))
-		if err := os.Truncate(name, int64(len(begin)+len(tc.pair)+size)); err != nil {
-			t.Fatal(err)
-		}
-		for _, args := range [][]string{{"inspect", "--key", "general.name", name}, {"inspect", "--json", "--key", "general.name", name}} {
-			if r := ggufreap(t, args...); r != (result{"", "ggufreap: error: " + tc.want + "\n", exitFailed}) {
-				t.Errorf("%q gives %+v", args, r)
-			}
-		}
-	}
-	r := ggufreap(t, "inspect", "text.gguf")
-	if want := `key "general.name": is a text of 73,400,320 bytes, too long to be shown`; !strings.Contains(r.stdout, want) {
-		t.Errorf("%q is missing in\n%s", want, r.stdout)
-	}
-}
-
 // TestJSONStopsAtAnError writes a list that cannot be read to its end.
 func TestJSONStopsAtAnError(t *testing.T) {
 	broken := errors.New("broken")
 	var b strings.Builder
-	w := &jsonWriter{w: &b}
-	err := w.any(elements(func(yield func(any) error) error { return errors.Join(yield(1), broken) }))
+	w := &jsonWriter{W: &b}
+	err := w.any(Elements(func(yield func(any) error) error { return errors.Join(yield(1), broken) }))
 	if !errors.Is(err, broken) || b.String() != "[1]" {
 		t.Errorf("got %q, %v", b.String(), err)
+	}
+}
+
+// TestHiddenRunes are escaped in text and in JSON, and what people write is not.
+func TestHiddenRunes(t *testing.T) {
+	for in, want := range map[string]string{
+		"a\u3164b": `a\u3164b`, "a\u115fb": `a\u115fb`, "a\uffa0b": `a\uffa0b`, "a\u2800b": `a\u2800b`, "a\u034fb": `a\u034fb`, "a\ufe0fb": `a\ufe0fb`,
+		"e" + strings.Repeat("\u0301", 4):      "e" + strings.Repeat("\u0301", 4),
+		"e" + strings.Repeat("\u0301", 5):      "e" + strings.Repeat("\u0301", 4) + `\u0301`,
+		"\u0e17\u0e35\u0e48 שָּׁ 模型 é x\u0301": "\u0e17\u0e35\u0e48 שָּׁ 模型 é x\u0301",
+	} {
+		if got := text.Safe(in); got != want {
+			t.Errorf("safe(%q) is %q, want %q", in, got, want)
+		}
+		var b strings.Builder
+		(&jsonWriter{W: &b}).text(in)
+		got := b.String()
+		var back string
+		if err := json.Unmarshal([]byte(got), &back); err != nil || back != in || got != `"`+want+`"` {
+			t.Errorf("in JSON %q is %s (%v), want %q", in, got, err, want)
+		}
 	}
 }

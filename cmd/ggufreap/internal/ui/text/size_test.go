@@ -1,4 +1,4 @@
-package main
+package text
 
 import (
 	"strings"
@@ -12,7 +12,7 @@ func TestParseSize(t *testing.T) {
 		"1.5GB": 1_500_000_000, "0.5KiB": 512, "2TB": 2_000_000_000_000, "1TiB": 1 << 40, "8MiB": 8 << 20,
 		"9223372036854775807": 1<<63 - 1,
 	} {
-		if got, err := parseSize(s); err != nil || got != want {
+		if got, err := ParseSize(s); err != nil || got != want {
 			t.Errorf("parseSize(%q) = %d, %v, want %d", s, got, err, want)
 		}
 	}
@@ -31,7 +31,7 @@ func TestParseSize(t *testing.T) {
 		"9223372036854775808": "more than a file can have",
 		"99999999TB":          "more than a file can have",
 	} {
-		if got, err := parseSize(s); err == nil || !strings.Contains(err.Error(), want) {
+		if got, err := ParseSize(s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("parseSize(%q) = %d, %v, want an error with %q", s, got, err, want)
 		}
 	}
@@ -45,7 +45,7 @@ func TestSizeText(t *testing.T) {
 		330_160_710_016:   "330,160,710,016 bytes (330.16 GB, 307.49 GiB)",
 		1_446_000_000_000: "1,446,000,000,000 bytes (1.45 TB, 1.32 TiB)",
 	} {
-		if got := sizeText(n); got != want {
+		if got := Size(n); got != want {
 			t.Errorf("sizeText(%d) = %q, want %q", n, got, want)
 		}
 	}

@@ -1,4 +1,7 @@
-package main
+// Package args is between what was typed and what a command reads: it words errors about
+// flags and arguments, finds the word that was meant, and writes command lines to be copied.
+// It knows urfave/cli and shells. It knows no command's flags, and prints nothing but help.
+package args
 
 import (
 	"fmt"
@@ -8,19 +11,21 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"ggufreap/cmd/ggufreap/internal/hint"
 )
 
-// usagef makes an error about what was typed.
-func usagef(format string, args ...any) error { return fmt.Errorf(format, args...) }
+// Usagef makes an error about what was typed.
+func Usagef(format string, args ...any) error { return fmt.Errorf(format, args...) }
 
-// prepare gives a command what all commands share. urfave/cli would print its own
+// Prepare gives a command what all commands share. urfave/cli would print its own
 // help and errors, call os.Exit, and take flags behind the arguments for arguments.
-func prepare(cmd *cli.Command) {
+func Prepare(cmd *cli.Command) {
 	cmd.HideHelp = true
 	cmd.HideHelpCommand = true
 	cmd.Flags = append(cmd.Flags, &cli.BoolFlag{Name: "help", Aliases: []string{"h"}})
 	cmd.OnUsageError = func(c *cli.Context, err error, _ bool) error {
-		return explainUsage(err, cmd)
+		return ExplainUsage(err, cmd)
 	}
 	action := cmd.Action
 	cmd.Action = func(c *cli.Context) error {
@@ -38,26 +43,26 @@ func prepare(cmd *cli.Command) {
 	}
 }
 
-// explainUsage rewords an error of package flag.
-func explainUsage(err error, cmd *cli.Command) error {
+// ExplainUsage rewords an error of package flag.
+func ExplainUsage(err error, cmd *cli.Command) error {
 	msg := err.Error()
 	if name, ok := strings.CutPrefix(msg, "flag provided but not defined: -"); ok {
-		err = usagef("unknown flag %q", dashed(name))
+		err = Usagef("unknown flag %q", dashed(name))
 		if file := "-" + name; isFile(file) {
-			return withHint(err, "a file of this name is given as %s", shellQuote("./"+file))
+			return hint.With(err, "a file of this name is given as %s", ShellQuote("./"+file))
 		}
-		if near := closest(name, flagNames(cmd)); near != "" {
-			return withHint(err, "did you mean %s?", dashed(near))
+		if near := Closest(name, flagNames(cmd)); near != "" {
+			return hint.With(err, "did you mean %s?", dashed(near))
 		}
-		return withHint(err, "see: ggufreap help %s", cmd.Name)
+		return hint.With(err, "see: ggufreap help %s", cmd.Name)
 	}
 	if name, ok := strings.CutPrefix(msg, "flag needs an argument: -"); ok {
-		return withHint(usagef("flag %s needs a value", dashed(strings.TrimPrefix(name, "-"))), "see: ggufreap help %s", cmd.Name)
+		return hint.With(Usagef("flag %s needs a value", dashed(strings.TrimPrefix(name, "-"))), "see: ggufreap help %s", cmd.Name)
 	}
 	if m := badValue.FindStringSubmatch(msg); m != nil {
-		err = usagef("%s is %s, want %s", dashed(m[2]), m[1], numberKind(cmd, m[2]))
+		err = Usagef("%s is %s, want %s", dashed(m[2]), m[1], numberKind(cmd, m[2]))
 	}
-	return withHint(err, "see: ggufreap help %s", cmd.Name)
+	return hint.With(err, "see: ggufreap help %s", cmd.Name)
 }
 
 // numberKind says what a number flag takes.
@@ -83,11 +88,11 @@ func checkEmpty(c *cli.Context, cmd *cli.Command) error {
 			empty = slices.Contains(c.StringSlice(name), "")
 		}
 		if empty {
-			return withHint(usagef("%s has an empty value", dashed(name)), "leave the flag out, or see that the variable it is given is set")
+			return hint.With(Usagef("%s has an empty value", dashed(name)), "leave the flag out, or see that the variable it is given is set")
 		}
 	}
 	if i := slices.Index(c.Args().Slice(), ""); i >= 0 {
-		return withHint(usagef("argument %d is empty", i+1), "see that the variable it is given is set")
+		return hint.With(Usagef("argument %d is empty", i+1), "see that the variable it is given is set")
 	}
 	return nil
 }
@@ -100,10 +105,10 @@ func isFile(path string) bool {
 // badValue is what package flag says of a value that a number flag does not take.
 var badValue = regexp.MustCompile(`^invalid value (".*") for flag -([a-z-]+): .*$`)
 
-// noArguments refuses arguments of a command that takes none.
-func noArguments(c *cli.Context) error {
+// None refuses arguments of a command that takes none.
+func None(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return usagef("%s takes no arguments, got %q", c.Command.Name, c.Args().First())
+		return Usagef("%s takes no arguments, got %q", c.Command.Name, c.Args().First())
 	}
 	return nil
 }
@@ -147,13 +152,13 @@ func checkTrailingFlags(c *cli.Context, cmd *cli.Command) error {
 			flags = append(flags, args[i])
 		}
 	}
-	given := typed(c)
+	given := Typed(c)
 	line := slices.Concat([]string{"ggufreap"}, given[:len(given)-len(args)], flags, others)
-	return withHint(usagef("flag %q stands behind an argument; flags come first", first), "%s", commandLine(line))
+	return hint.With(Usagef("flag %q stands behind an argument; flags come first", first), "%s", CommandLine(line))
 }
 
-// typed returns the whole command line without the program's name.
-func typed(c *cli.Context) []string {
+// Typed returns the whole command line without the program's name.
+func Typed(c *cli.Context) []string {
 	lineage := c.Lineage()
 	root := lineage[len(lineage)-2] // the last one is empty
 	return root.Args().Slice()
@@ -162,7 +167,7 @@ func typed(c *cli.Context) []string {
 // separated reports whether the arguments were set off by "--", which the flag package
 // removes.
 func separated(c *cli.Context, args []string) bool {
-	given := typed(c)
+	given := Typed(c)
 	i := len(given) - len(args) - 1
 	return i >= 0 && given[i] == "--"
 }
@@ -182,60 +187,4 @@ func takesValue(cmd *cli.Command, arg string) bool {
 		}
 	}
 	return false
-}
-
-// commandLine joins words as a shell reads them.
-func commandLine(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = shellQuote(w)
-	}
-	return strings.Join(quoted, " ")
-}
-
-func shellQuote(s string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_=+:,./@%", r)
-	}
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-// closest returns the candidate that differs from word by a slip or two, or "".
-func closest(word string, candidates []string) string {
-	best, least := "", 3
-	for _, c := range candidates {
-		if len(c) < 3 {
-			continue // a flag of one letter is near to everything
-		}
-		if d := editDistance(word, c); d < least && d < len(c)-1 {
-			best, least = c, d
-		}
-	}
-	return best
-}
-
-// editDistance counts the letters to insert, delete or replace.
-func editDistance(a, b string) int {
-	if len(a) > 64 || len(b) > 64 {
-		return 64
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
 }

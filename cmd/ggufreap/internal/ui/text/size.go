@@ -1,4 +1,4 @@
-package main
+package text
 
 import (
 	"fmt"
@@ -21,9 +21,9 @@ var (
 
 var sizePattern = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)$`)
 
-// parseSize reads a size: "30GB", "28GiB", "1.5GB", or bytes. It must come to a whole
+// ParseSize reads a size: "30GB", "28GiB", "1.5GB", or bytes. It must come to a whole
 // number of bytes. A bare "30G" is refused, since tools disagree on what it means.
-func parseSize(s string) (int64, error) {
+func ParseSize(s string) (int64, error) {
 	const help = "write bytes, or kB, MB, GB, TB (powers of 1000), or KiB, MiB, GiB, TiB (powers of 1024)"
 	m := sizePattern.FindStringSubmatch(s)
 	if m == nil {
@@ -66,24 +66,24 @@ func unitBytes(name string) (int64, error) {
 	return 0, nil
 }
 
-// sizeText writes a size exactly, and rounded in both kinds of unit.
-func sizeText(n int64) string {
+// Size writes a size exactly, and rounded in both kinds of unit.
+func Size(n int64) string {
 	if n < 1000 {
-		return count(n, "byte")
+		return Count(n, "byte")
 	}
-	return fmt.Sprintf("%s (%s)", count(n, "byte"), roundedSize(n))
+	return fmt.Sprintf("%s (%s)", Count(n, "byte"), RoundedSize(n))
 }
 
-// roundedSize writes a size in both kinds of unit: "330.16 GB, 307.49 GiB".
-func roundedSize(n int64) string {
+// RoundedSize writes a size in both kinds of unit: "330.16 GB, 307.49 GiB".
+func RoundedSize(n int64) string {
 	i := unitIndex(n)
 	return inUnit(n, siUnits[i]) + ", " + inUnit(n, iecUnits[i])
 }
 
-// siSize writes a size in SI units: "330.16 GB".
-func siSize(n int64) string {
+// SISize writes a size in SI units: "330.16 GB".
+func SISize(n int64) string {
 	if n < 1000 {
-		return count(n, "byte")
+		return Count(n, "byte")
 	}
 	return inUnit(n, siUnits[unitIndex(n)])
 }

@@ -1,4 +1,4 @@
-package main
+package document
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 )
 
@@ -19,15 +20,11 @@ import (
 // straight to where they go. Errors of writing stick to w; those that it returns are
 // errors of reading what is written.
 type jsonWriter struct {
-	w interface {
-		io.Writer
-		io.StringWriter
-		io.ByteWriter
-	}
+	W      writer
 	indent string // a line break and what the line begins with; "" writes all on one line
 }
 
-func (w *jsonWriter) raw(s string) { w.w.WriteString(s) }
+func (w *jsonWriter) raw(s string) { w.W.WriteString(s) }
 
 // bracket writes what stands inside a bracket; next begins each part of it.
 func (w *jsonWriter) bracket(open, end string, inside func(next func()) error) error {
@@ -91,17 +88,17 @@ func (w *jsonWriter) value(v reflect.Value) error {
 		return nil
 	}
 	switch x := v.Interface().(type) {
-	case text:
+	case Text:
 		return w.bytes(string(x))
-	case value:
+	case Value:
 		return w.metadata(x)
-	case pairValue:
+	case PairValue:
 		return w.any(x.document())
-	case elements:
+	case Elements:
 		return w.elements(x)
-	case members:
+	case Members:
 		return w.members(x)
-	case number:
+	case Number:
 		w.raw(x.json())
 		return nil
 	case json.Marshaler, encoding.TextMarshaler:
@@ -179,7 +176,7 @@ func (w *jsonWriter) separate() {
 	}
 }
 
-func (w *jsonWriter) elements(list elements) error {
+func (w *jsonWriter) elements(list Elements) error {
 	return w.bracket("[", "]", func(next func()) error {
 		return list(func(element any) error {
 			next()
@@ -188,7 +185,7 @@ func (w *jsonWriter) elements(list elements) error {
 	})
 }
 
-func (w *jsonWriter) members(list members) error {
+func (w *jsonWriter) members(list Members) error {
 	return w.bracket("{", "}", func(next func()) error {
 		return list(func(name string, value any) error {
 			next()
@@ -252,10 +249,10 @@ func (w *jsonWriter) tokens(d *json.Decoder) error {
 }
 
 // metadata writes a value of a file.
-func (w *jsonWriter) metadata(v value) error {
+func (w *jsonWriter) metadata(v Value) error {
 	switch v.Type() {
 	case gguf.Text:
-		s, err := v.text()
+		s, err := TextOf(v.Value)
 		if err != nil {
 			return err
 		}
@@ -263,44 +260,44 @@ func (w *jsonWriter) metadata(v value) error {
 	case gguf.Array:
 		return w.array(v)
 	case gguf.Uint64, gguf.Int64:
-		w.text(v.scalar())
+		w.text(Scalar(v.Value))
 	case gguf.Float32, gguf.Float64:
-		w.raw(v.number().json())
+		w.raw(NumberOf(v.Value).json())
 	default:
-		w.raw(v.scalar())
+		w.raw(Scalar(v.Value))
 	}
 	return nil
 }
 
 // array writes an array of a file: numbers on one line, if JSON has all of them.
-func (w *jsonWriter) array(v value) error {
+func (w *jsonWriter) array(v Value) error {
 	plain, err := plainNumbers(v)
 	if err != nil {
 		return err
 	}
 	if !plain {
-		return w.elements(valueElements(v.Value))
+		return w.elements(Items(v.Value))
 	}
 	w.raw("[")
 	err = v.Each(func(i int64, e gguf.Value) error {
 		if i > 0 {
 			w.separate()
 		}
-		return w.metadata(value{e})
+		return w.metadata(Value{e})
 	})
 	w.raw("]")
 	return err
 }
 
 // plainNumbers reports whether an array holds nothing but what a document has as numbers.
-func plainNumbers(v value) (bool, error) {
+func plainNumbers(v Value) (bool, error) {
 	switch v.Elem() {
 	case gguf.Text, gguf.Array, gguf.Bool, gguf.Uint64, gguf.Int64:
 		return false, nil
 	case gguf.Float32, gguf.Float64:
 		plain := true
 		err := v.Each(func(_ int64, e gguf.Value) error {
-			plain = plain && value{e}.number().plain()
+			plain = plain && NumberOf(e).plain()
 			return nil
 		})
 		return plain, err
@@ -319,7 +316,7 @@ func (w *jsonWriter) bytes(s string) error {
 		next()
 		w.name("base64")
 		w.raw(`"`)
-		b := base64.NewEncoder(base64.StdEncoding, w.w)
+		b := base64.NewEncoder(base64.StdEncoding, w.W)
 		io.WriteString(b, s)
 		b.Close()
 		w.raw(`"`)
@@ -341,8 +338,8 @@ func (w *jsonWriter) text(s string) {
 		if r == utf8.RuneError {
 			_, size = utf8.DecodeRuneInString(s[i:])
 		}
-		marks = countMarks(marks, r)
-		if broken := r == utf8.RuneError && size == 1; r != '"' && r != '\\' && !hidden(r) && marks <= maxMarks && !broken {
+		marks = text.CountMarks(marks, r)
+		if broken := r == utf8.RuneError && size == 1; r != '"' && r != '\\' && !text.Hidden(r) && marks <= text.MaxMarks && !broken {
 			continue
 		}
 		w.raw(s[from:i])
@@ -368,6 +365,6 @@ func (w *jsonWriter) escape(r rune) {
 	}
 	w.raw(`\u`)
 	for shift := 12; shift >= 0; shift -= 4 {
-		w.w.WriteByte(digits[r>>shift&15])
+		w.W.WriteByte(digits[r>>shift&15])
 	}
 }

@@ -1,0 +1,42 @@
+package ui
+
+import (
+	"ggufreap/cmd/ggufreap/internal/ui/progress"
+)
+
+// StartProgress begins a task, such as "pin", that will pass total bytes, and shows on
+// stderr how far it has come.
+func (con *Console) StartProgress(task string, total int64) *progress.Task {
+	p := progress.Begin(progress.Line{W: con.Err, Columns: func() int { return terminalWidth(con.Err) }}, con.progressMode(), task, total)
+	con.shown.Store(p)
+	return p
+}
+
+// progressMode returns what --quiet, --progress and the terminal come to.
+func (con *Console) progressMode() string {
+	switch {
+	case con.Quiet:
+		return progress.None
+	case con.Progress != progress.Auto:
+		return con.Progress
+	case con.errTerm && con.dumb:
+		return progress.Plain
+	case con.errTerm:
+		return progress.Bar
+	}
+	return progress.None
+}
+
+// clearProgress empties the line that a bar stands on, for something else to be said.
+func (con *Console) clearProgress() {
+	if p := con.shown.Load(); p != nil {
+		p.Hide()
+	}
+}
+
+// stopProgress does so for good.
+func (con *Console) stopProgress() {
+	if p := con.shown.Swap(nil); p != nil {
+		p.Stop()
+	}
+}

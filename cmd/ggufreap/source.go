@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
+	"ggufreap/gguf"
+	"ggufreap/manifest"
+	"ggufreap/reap"
+)
+
+// A source is a model whose experts can be chosen from.
+type source struct {
+	*gguf.Model
+	experts   *reap.Experts
+	structure manifest.Digest
+	pin       *manifest.Pin // nil unless one was given
+}
+
+// openSource opens the artifact that the arguments name and refuses one that cannot
+// be pruned. The caller closes it.
+func openSource(c *cli.Context) (*source, error) {
+	m, err := openArtifact(c)
+	if err != nil {
+		return nil, err
+	}
+	s := &source{Model: m}
+	if err := s.read(); err != nil {
+		m.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *source) read() error {
+	if err := s.CheckWritable(); err != nil {
+		return err
+	}
+	var err error
+	if s.experts, err = reap.ReadExperts(s.Model); err != nil {
+		return s.named(err)
+	}
+	s.structure, err = manifest.StructureDigest(s.Model)
+	return s.named(err)
+}
+
+// named adds the name of the model to each line of an error that lacks it.
+func (s *source) named(err error) error {
+	if err == nil || strings.Contains(err.Error(), text.Safe(s.Name)) {
+		return err
+	}
+	return sourceError{text.Safe(s.Name), err}
+}
+
+// A sourceError is about one model.
+type sourceError struct {
+	name string
+	err  error
+}
+
+func (e sourceError) Error() string {
+	prefix := e.name + ": "
+	return prefix + strings.ReplaceAll(e.err.Error(), "\n", "\n"+prefix)
+}
+
+func (e sourceError) Unwrap() error { return e.err }
+
+// warnOfSource says what is odd about the source and its experts and stops nothing.
+func warnOfSource(con *ui.Console, s *source) {
+	warnOf(con, s.Model)
+	for _, note := range s.experts.Notes {
+		con.Warnf("%s: %s", text.Safe(s.Name), note)
+	}
+}
+
+// bindPin reads the pin of the source, which lets plan and release name the weights.
+func (s *source) bindPin(ctx context.Context, path string) error {
+	if path == "" {
+		return nil
+	}
+	pin, err := manifest.ReadPin(path)
+	if err != nil {
+		return err
+	}
+	if err := pin.CheckHeaders(s.Model); err != nil {
+		return fmt.Errorf("%s: the pin of another model, %q: %w", text.Safe(path), pin.Artifact.Name, err)
+	}
+	s.pin = pin
+	return nil
+}
+
+// weights returns the weights digest of a pinned source, or "".
+func (s *source) weights() string {
+	if s.pin == nil {
+		return ""
+	}
+	return s.pin.WeightsDigest.String()
+}
+
+// claim names the model as the plan's source.
+func (s *source) claim(plan *reap.Plan) {
+	plan.Source = reap.Source{
+		StructureDigest: s.structure.String(),
+		WeightsDigest:   s.weights(),
+		Architecture:    s.experts.Architecture,
+		Name:            s.Name,
+	}
+}
