@@ -56,6 +56,19 @@ func (t *Tensor) Elements() uint64 {
 	return n
 }
 
+// CanonicalShape returns dims, innermost first, without those of 1 at the outer end; at
+// least one dim stays, and a scalar has one of 1. ggml counts dims so: tools made of it
+// write what they have read as [4,1,64,1] as [4,1,64], the same data.
+func CanonicalShape(shape []uint64) []uint64 {
+	for len(shape) > 1 && shape[len(shape)-1] == 1 {
+		shape = shape[:len(shape)-1]
+	}
+	if len(shape) == 0 {
+		return []uint64{1}
+	}
+	return shape
+}
+
 // DataOffset returns the position of the data in the file.
 func (t *Tensor) DataOffset() int64 { return t.file.DataOffset + t.Offset }
 

@@ -106,14 +106,16 @@ func (o *BuildOptions) dataSize(t *gguf.Tensor) int64 {
 }
 
 // Follow makes the options measure m as the pins were made: a tensor has slabs where one
-// of them has some, as many as the tensor's own last dim says, and the size of data that
+// of them has some, as many as the tensor's own expert dim says, and the size of data that
 // only whoever wrote it knew.
 func (o *BuildOptions) Follow(m *gguf.Model, pins ...*Pin) {
-	slabbed := map[string]bool{}
+	axis := map[string]int{} // of the expert dim
 	sizes := map[string]int64{}
 	for _, p := range pins {
 		for _, t := range p.Tensors {
-			slabbed[t.Name] = slabbed[t.Name] || t.Slabs != nil
+			if t.Slabs != nil {
+				axis[t.Name] = t.Slabs.Axis
+			}
 			if _, ok := sizes[t.Name]; !ok {
 				sizes[t.Name] = t.Size
 			}
@@ -127,11 +129,15 @@ func (o *BuildOptions) Follow(m *gguf.Model, pins ...*Pin) {
 	}
 	o.Slabs = func(name string) int {
 		t := m.Tensor(name)
-		if !slabbed[name] || len(t.Shape) == 0 {
+		at, slabbed := axis[name]
+		if !slabbed || len(t.Shape) == 0 || at > len(t.Shape) {
 			return 0
 		}
-		count, size := t.Shape[len(t.Shape)-1], uint64(o.dataSize(t))
-		if count == 0 || size == 0 || size%count != 0 {
+		count, size := uint64(1), uint64(o.dataSize(t))
+		if at < len(t.Shape) {
+			count = t.Shape[at]
+		}
+		if count == 0 || size == 0 || size%count != 0 || expertAxis(t.Shape, int(count)) != at {
 			return 0
 		}
 		return int(count)

@@ -32,8 +32,8 @@ type TensorChange struct {
 }
 
 // CompareTensors returns the tensors by which b differs from a: those of a in its order,
-// then those that only b has. Names, types, shapes and data count; order, sharding and
-// metadata do not. There are none exactly when the weights digests are equal.
+// then those that only b has. Names, types, shapes without outer dims of 1, and data
+// count; order, sharding and metadata do not. There are none exactly when the weights digests are equal.
 func CompareTensors(a, b *Pin) []TensorChange {
 	inA, inB := ByName(a), ByName(b)
 	var changes []TensorChange
@@ -66,12 +66,30 @@ func compareTensor(a, b *Tensor) Change {
 		return Removed
 	case a.Type != b.Type:
 		return Retyped
-	case !slices.Equal(a.Shape, b.Shape):
+	case !sameShape(a.Shape, b.Shape):
 		return Reshaped
 	case a.BLAKE3 != b.BLAKE3:
 		return Changed
 	}
 	return ""
+}
+
+// sameShape compares shapes without outer dims of 1.
+func sameShape(a, b []uint64) bool {
+	return slices.Equal(gguf.CanonicalShape(a), gguf.CanonicalShape(b))
+}
+
+// OtherDims lists the tensors of a that b has of the same shape, but for stored dims of 1
+// at its outer end, which identity leaves out.
+func OtherDims(a, b *Pin) []string {
+	var names []string
+	inB := ByName(b)
+	for _, t := range a.Tensors {
+		if other := inB[t.Name]; other != nil && len(t.Shape) != len(other.Shape) && sameShape(t.Shape, other.Shape) {
+			names = append(names, t.Name)
+		}
+	}
+	return names
 }
 
 func differingSlabs(c Change, a, b *Tensor) []int {

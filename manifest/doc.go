@@ -7,7 +7,8 @@
 //   - weights digest: BLAKE3-256 over one line for each tensor,
 //     NAME TAB TYPE TAB DIM0,DIM1,... TAB HEX LF
 //     sorted by name as bytes; HEX is the tensor digest, TYPE is in upper case
-//     as ggml spells it, dims are those stored, innermost first
+//     as ggml spells it, dims are in canonical shape: innermost first, without those
+//     of 1 at the outer end, of which at least one stays
 //   - structure digest: BLAKE3-256 over the same lines without the data digest,
 //     NAME TAB TYPE TAB DIM0,DIM1,... LF
 //   - metadata digest: BLAKE3-256 over one line for each key other than split.*,

@@ -94,7 +94,7 @@ func digestPairs(pairs []Pair) (Digest, error) {
 type tensorLine struct {
 	name  string
 	typ   string   // as ggml spells it, upper case
-	shape []uint64 // innermost first, as stored
+	shape []uint64 // innermost first
 }
 
 // digestTensors returns the weights digest of lines, sums[i] being the tensor
@@ -114,7 +114,7 @@ func digestTensors(lines []tensorLine, sums []Sum) (Digest, error) {
 		if i > 0 && line.name == lines[order[i-1]].name {
 			return Digest{}, fmt.Errorf("tensor name %q comes twice", line.name)
 		}
-		h.WriteString(line.name + "\t" + line.typ + "\t" + dims(line.shape))
+		h.WriteString(line.name + "\t" + line.typ + "\t" + dims(gguf.CanonicalShape(line.shape)))
 		if sums != nil {
 			h.WriteString("\t" + sums[at].String())
 		}

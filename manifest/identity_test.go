@@ -15,12 +15,12 @@ import (
 //
 //	a TAB F32 TAB 4 [TAB emptyBLAKE3] LF
 //	a.b TAB IQ1_S TAB 256,2,3 [TAB emptyBLAKE3] LF
-//	z TAB I8 TAB [TAB emptyBLAKE3] LF
+//	z TAB I8 TAB 1 [TAB emptyBLAKE3] LF
 var handLines = []tensorLine{{"z", "I8", nil}, {"a", "F32", []uint64{4}}, {"a.b", "IQ1_S", []uint64{256, 2, 3}}}
 
 const (
-	handStructure = "blake3:f688ddf9780191430c33978c10051f93c1663f571fc6b8ba8cb498c3ff383050"
-	handWeights   = "blake3:256bc931a22f0597fd08268e91d0e89da829b48b5539e0f3ecbcac4c3164d7a7"
+	handStructure = "blake3:c4bf9194e6b0385dcb6b24831e01534f1fa72663aeae60bf2f38bb0995a19903"
+	handWeights   = "blake3:3310e7b3fde8362bde68ca92fe6b815bf7b30d04b1366ebe577c628a972ad9c7"
 )
 
 func TestDigestTensorsByHand(t *testing.T) {
@@ -32,6 +32,47 @@ func TestDigestTensorsByHand(t *testing.T) {
 		}
 		if got.String() != want {
 			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// TestDigestsLeaveOuterOnesOut writes the same data under the dims that ggml's tools give
+// it, and under others.
+func TestDigestsLeaveOuterOnesOut(t *testing.T) {
+	for _, name := range []string{"blk.0.scale", "token_embd.weight", "blk.1.ffn_up_exps.weight", "blk.1.exp_probs_b.bias"} {
+		pinOf := func(shape ...uint64) *Pin {
+			c := modeltest.Contents(1)
+			modeltest.View(c, name).Shape = shape
+			return mustPin(t, modeltest.New(t, c, gguf.Split{}), BuildOptions{Slabs: gguftest.MixedSlabs})
+		}
+		shape := modeltest.View(modeltest.Contents(1), name).Shape
+		plain := pinOf(shape...)
+		structure, err := plain.StructureDigest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ones := range [][]uint64{{1}, []uint64{1, 1}[:min(2, 4-len(shape))]} {
+			stored := slices.Concat(shape, ones)
+			pin := pinOf(stored...)
+			if s, err := pin.StructureDigest(); err != nil || s != structure || pin.WeightsDigest != plain.WeightsDigest {
+				t.Errorf("%s %v: digests are others than those of %v: %v", name, stored, shape, err)
+			}
+			if changes := CompareTensors(plain, pin); len(changes) > 0 {
+				t.Errorf("%s %v: got %+v", name, stored, changes[0])
+			}
+			if names := OtherDims(plain, pin); !slices.Equal(names, []string{name}) {
+				t.Errorf("%s %v: other dims of %q", name, stored, names)
+			}
+			if err := pin.Validate(); err != nil {
+				t.Errorf("%s %v: %v", name, stored, err)
+			}
+		}
+		if shape == nil || gguftest.MixedSlabs(name) > 0 {
+			continue
+		}
+		inner := pinOf(slices.Concat(shape[:1], []uint64{1}, shape[1:])...)
+		if s, _ := inner.StructureDigest(); s == structure {
+			t.Errorf("%s: a dim of 1 that is not the outermost makes no difference", name)
 		}
 	}
 }

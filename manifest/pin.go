@@ -66,7 +66,7 @@ type Tensor struct {
 // Slabs identifies the parts of a tensor that carries one slab for each routed expert.
 // Exactly one of BLAKE3 and Bytes is set; in a document both are base64.
 type Slabs struct {
-	Axis   int    `json:"axis"`  // index in Shape of the expert dim, which is the last
+	Axis   int    `json:"axis"`  // index in Shape of the expert dim, the last but for outer ones
 	Count  int    `json:"count"` // of slabs, all of the same size
 	BLAKE3 []byte `json:"blake3,omitempty"`
 	Bytes  []byte `json:"bytes,omitempty"` // the slabs themselves, where one has at most 32 bytes

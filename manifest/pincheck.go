@@ -141,8 +141,7 @@ func (t *Tensor) check() error {
 
 // check compares slabs with the tensor that they are of.
 func (s *Slabs) check(t *Tensor) error {
-	last := len(t.Shape) - 1
-	if last < 0 || s.Axis != last || s.Count < 1 || t.Shape[last] != uint64(s.Count) {
+	if s.Count < 1 || s.Axis != expertAxis(t.Shape, s.Count) {
 		return fmt.Errorf("%d slabs on axis %d do not fit the shape %v", s.Count, s.Axis, t.Shape)
 	}
 	if t.Size == 0 || t.Size%int64(s.Count) != 0 {

@@ -21,16 +21,34 @@ func describe(name string, typ gguf.Type, shape []uint64, size int64, slabs Slab
 	if slabs != nil {
 		count = slabs(name)
 	}
+	axis := expertAxis(shape, count)
 	switch {
 	case count == 0:
 		return t, nil
-	case count < 0 || len(shape) == 0 || shape[len(shape)-1] != uint64(count):
+	case axis < 0:
 		return t, fmt.Errorf("tensor %q: shape %v does not end in %d slabs", name, shape, count)
 	case size == 0 || size%int64(count) != 0:
 		return t, fmt.Errorf("tensor %q: %d bytes do not divide into %d slabs", name, size, count)
 	}
-	t.Slabs = &Slabs{Axis: len(shape) - 1, Count: count}
+	t.Slabs = &Slabs{Axis: axis, Count: count}
 	return t, nil
+}
+
+// expertAxis returns the index of the dim that counts so many experts: the last but for
+// outer dims of 1, which may themselves be left out. It is -1 when no dim does.
+func expertAxis(shape []uint64, count int) int {
+	for axis := len(shape) - 1; axis >= 0 && count > 0; axis-- {
+		if shape[axis] == uint64(count) {
+			return axis
+		}
+		if shape[axis] != 1 {
+			break
+		}
+	}
+	if count == 1 && len(shape) > 0 {
+		return len(shape)
+	}
+	return -1
 }
 
 // SlabCount returns how many slabs t has, 0 for none.

@@ -67,6 +67,9 @@ func (d *difference) notes() []string {
 	if !d.sameOrder {
 		note("the tensors that both have stand in another order")
 	}
+	if names := manifest.OtherDims(a, b); len(names) > 0 {
+		note("stored dims of 1 at the outer end differ, which identity leaves out: %s", text.Names(names, screenMissing))
+	}
 	if len(d.padded) > 0 {
 		note("padding behind %s of unknown type differs, which weights digests count: %s", text.Count(len(d.padded), "tensor"), text.Names(d.padded, screenMissing))
 	}

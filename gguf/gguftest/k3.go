@@ -191,8 +191,8 @@ func (k k3) norms() []Tensor {
 
 func (k k3) kdaTensors() []Tensor {
 	inner := k.heads * k.headDim
-	conv := func(name string) Tensor {
-		return Tensor{Name: name, Type: gguf.F32, Shape: shape(convKernel, 1, inner), Fill: Fill{Spread: 0.5}}
+	conv := func(name string) Tensor { // with the outer dim that the converter writes
+		return Tensor{Name: name, Type: gguf.F32, Shape: shape(convKernel, 1, inner, 1), Fill: Fill{Spread: 0.5}}
 	}
 	return []Tensor{
 		weight("attn_q.weight", k.matrix, k.hidden, inner),

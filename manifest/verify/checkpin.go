@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"ggufreap/gguf/words"
 	"ggufreap/manifest"
@@ -28,6 +27,7 @@ type comparison struct {
 func (c *comparison) run() bool {
 	before := len(c.report.Findings)
 	c.tensors()
+	c.report.noteDims(c.got, c.want, "the pinned ones")
 	c.metadata()
 	if len(c.report.Findings) > before {
 		c.files()
@@ -151,7 +151,11 @@ func (c *comparison) sameFiles() {
 	case sameBytes && sameNames:
 		c.report.checked(fmt.Sprintf("files: sha256 of %d as pinned", len(c.want.Files)))
 	case sameBytes:
-		c.report.note("", "the files are those pinned under other names: "+fileList(c.want.Files))
+		var names []string
+		for _, f := range c.want.Files {
+			names = append(names, f.Name)
+		}
+		c.report.note("", "the files are those pinned under other names: "+nameList(names))
 	case sameNames:
 		for i, g := range c.got.Files {
 			if w := c.want.Files[i]; g.SHA256 != w.SHA256 && !c.reported(g.Name) {
@@ -161,16 +165,4 @@ func (c *comparison) sameFiles() {
 	default:
 		c.report.note("", fmt.Sprintf("%s, the pin is of %s: the same model cut or laid out another way", words.Count(len(c.got.Files), "file"), words.Group(len(c.want.Files))))
 	}
-}
-
-func fileList(files []manifest.File) string {
-	const most = 3
-	var names []string
-	for _, f := range files[:min(len(files), most)] {
-		names = append(names, fmt.Sprintf("%q", f.Name))
-	}
-	if len(files) > most {
-		names = append(names, fmt.Sprintf("and %d more", len(files)-most))
-	}
-	return strings.Join(names, ", ")
 }

@@ -111,6 +111,7 @@ func (v *verifier) reportProof(p *Proof, ids func(tensor string) bool) {
 			v.report.gap(fmt.Sprintf("tensor %q holds expert ids, some of which were replaced", t.Name), "whether those ids are right")
 		}
 	}
+	v.report.noteDims(v.got, v.options.Source, "the source's")
 	if !manifest.SameOrder(v.options.Source, v.got) {
 		v.report.note("", "the tensors stand in another order than in the source")
 	}

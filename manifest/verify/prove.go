@@ -138,7 +138,7 @@ func (p *prover) tensor(r, s *manifest.Tensor) {
 		p.find(KindStructure, r.Name, manifest.NoExpert, "type is %s, the source has %s", r.Type, s.Type)
 	case s.Slabs != nil && r.Slabs != nil && sameButExperts(r, s):
 		p.group(s.Name).add(r, s)
-	case !slices.Equal(r.Shape, s.Shape):
+	case !slices.Equal(gguf.CanonicalShape(r.Shape), gguf.CanonicalShape(s.Shape)):
 		p.find(KindStructure, r.Name, manifest.NoExpert, "shape is %v, the source has %v%s", r.Shape, s.Shape, withoutSlabs(s))
 	case p.options.ExpertIDs != nil && p.options.ExpertIDs(r.Name):
 		p.tables = append(p.tables, idTable{r, s})
@@ -149,10 +149,10 @@ func (p *prover) tensor(r, s *manifest.Tensor) {
 	}
 }
 
-// sameButExperts compares shapes but for the last dim, and the sizes of slabs.
+// sameButExperts compares shapes but for the expert dim, and the sizes of slabs.
 func sameButExperts(r, s *manifest.Tensor) bool {
-	last := len(s.Shape) - 1
-	return len(r.Shape) == len(s.Shape) && slices.Equal(r.Shape[:last], s.Shape[:last]) &&
+	axis := s.Slabs.Axis
+	return r.Slabs.Axis == axis && slices.Equal(r.Shape[:axis], s.Shape[:axis]) &&
 		r.Size/int64(r.Slabs.Count) == s.Size/int64(s.Slabs.Count)
 }
 

@@ -3,12 +3,14 @@ package verify
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
 
 	"ggufreap/gguf"
+	"ggufreap/gguf/words"
 	"ggufreap/manifest"
 )
 
@@ -156,6 +158,29 @@ func joinPlace(where, what string) string {
 		return what
 	}
 	return where + ": " + what
+}
+
+// noteDims says of which tensors only stored dims of 1 at the outer end differ.
+func (r *Report) noteDims(a, b *manifest.Pin, other string) {
+	names := manifest.OtherDims(a, b)
+	if len(names) == 0 {
+		return
+	}
+	r.note("", fmt.Sprintf("%s %s other dims of 1 at the outer end than %s, which identity leaves out: %s",
+		words.Count(len(names), "tensor"), words.Verb(len(names), "has", "have"), other, nameList(names)))
+}
+
+// nameList quotes the first of many names.
+func nameList(names []string) string {
+	const most = 3
+	var shown []string
+	for _, name := range names[:min(len(names), most)] {
+		shown = append(shown, fmt.Sprintf("%q", name))
+	}
+	if len(names) > most {
+		shown = append(shown, fmt.Sprintf("and %s more", words.Group(len(names)-most)))
+	}
+	return strings.Join(shown, ", ")
 }
 
 func (r *Report) note(file, what string) { r.Notes = append(r.Notes, Note{file, what}) }
