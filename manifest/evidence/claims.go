@@ -1,0 +1,92 @@
+package evidence
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"ggufreap/gguf/words"
+)
+
+// What free text claims only with an unpruned control under the same conditions.
+var claims = regexp.MustCompile(`(?i)\b(loss[- ]?less(ly)?|equivalent(ly)?|no (quality |accuracy |measurable |noticeable )?(loss|degradation)|without (any |quality |measurable |noticeable )*(loss|degradation)|identical (quality|accuracy|performance)|as good as the (original|full|parent|source))\b`)
+
+// denied finds the words before a claim that turn it around.
+var denied = regexp.MustCompile(`(?i)\b(not|never|no|neither|nor|isn't|aren't|cannot|can't|n't)\b[^.;:,]{0,24}$`)
+
+// Claim returns the first claim that a text makes of being as good as what it came from, ""
+// when it makes none.
+func Claim(text string) string {
+	for _, at := range claims.FindAllStringIndex(text, -1) {
+		if !denied.MatchString(text[:at[0]]) {
+			return text[at[0]:at[1]]
+		}
+	}
+	return ""
+}
+
+// checkClaims warns of texts that claim more than the rows show.
+func (d *Document) checkClaims() {
+	d.composites = d.Composites()
+	for _, n := range d.Notes {
+		d.checkText(n.Line, "a note", n.Text, d.anyMatched())
+	}
+	for _, p := range d.Pairs {
+		a, b := d.row(p.A), d.row(p.B)
+		equal := a != nil && b != nil && compare(a, b).Equal() && (a.word("unpruned_control") == b.ID || b.word("unpruned_control") == a.ID)
+		d.checkText(p.Line, "the claim", p.Said, equal)
+	}
+	for _, s := range d.Setups {
+		d.checkFacts("setup "+s.Name, s.Facts, false)
+	}
+	for _, r := range d.Rows {
+		d.checkText(r.Line, "row "+r.ID, r.Workload, d.matched(r))
+		d.checkFacts("row "+r.ID, r.Facts, d.matched(r))
+	}
+}
+
+func (d *Document) anyMatched() bool {
+	for _, r := range d.Rows {
+		if d.matched(r) {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *Document) checkFacts(what string, f Facts, matched bool) {
+	for _, name := range sortedNames(f.Values) {
+		for _, s := range f.Values[name].Statements {
+			for _, text := range []string{s.Text, s.Note, s.Method, s.Label} {
+				d.checkText(s.Line, what+": "+name, text, matched)
+			}
+		}
+	}
+}
+
+func (d *Document) checkText(line int, what, text string, matched bool) {
+	if claim := Claim(text); claim != "" && !matched {
+		d.Warnings.add(line, "%s says %q, and no unpruned control under the same conditions shows it (unpruned_control)", what, claim)
+	}
+	for _, c := range d.composites {
+		if c.bare(text) {
+			d.Warnings.add(line, "%s gives %d of %d without its history: %s", what, c.Correct, c.Total, c)
+		}
+	}
+}
+
+var ofTotal = regexp.MustCompile(`\b([0-9][0-9,]*)\s*(?:of|/|out of)\s*([0-9][0-9,]*)\b`)
+
+// bare reports whether a text gives the numbers of the composite and nothing of how they came
+// about.
+func (c Composite) bare(text string) bool {
+	if first, _ := c.First.number("correct"); first == c.Correct || strings.Contains(strings.ToLower(text), "retr") {
+		return false
+	}
+	for _, m := range ofTotal.FindAllStringSubmatch(text, -1) {
+		if m[1] == words.Group(c.Correct) && m[2] == words.Group(c.Total) || fmt.Sprint(c.Correct, "/", c.Total) == m[1]+"/"+m[2] {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,171 @@
+package evidence
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Lines of llama-perplexity. The number may stand behind a time stamp.
+var (
+	finalPPL   = regexp.MustCompile(`Final estimate: PPL = ([0-9.]+) \+/- ([0-9.]+)`)
+	meanPPL    = regexp.MustCompile(`Mean PPL\(Q\)\s*:\s*([0-9.]+)\s*±\s*([0-9.]+)`)
+	basePPL    = regexp.MustCompile(`Mean PPL\(base\)\s*:\s*([0-9.]+)\s*±\s*([0-9.]+)`)
+	meanKLD    = regexp.MustCompile(`Mean\s+KLD:\s*(-?[0-9.]+)\s*±\s*([0-9.]+)`)
+	sameTop    = regexp.MustCompile(`Same top p:\s*([0-9.]+)\s*±\s*([0-9.]+)`)
+	chunkLine  = regexp.MustCompile(`over ([0-9]+) chunks, n_ctx=([0-9]+)`)
+	buildLine  = regexp.MustCompile(`build: [0-9]+ \(([0-9a-f]+)\)`)
+	promptTime = regexp.MustCompile(`prompt eval time =\s*[0-9.]+ ms /\s*([0-9]+) tokens \(\s*[0-9.]+ ms per token,\s*([0-9.]+) tokens per second\)`)
+	evalTime   = regexp.MustCompile(`(?:^|\s)eval time =\s*[0-9.]+ ms /\s*([0-9]+) (?:tokens|runs) +\(\s*[0-9.]+ ms per token,\s*([0-9.]+) tokens per second\)`)
+)
+
+// perplexity reads what llama-perplexity prints: the last of each figure, which is that of
+// the whole text.
+func (in *reading) perplexity(f File) error {
+	text := string(f.Data)
+	r := start("llama-perplexity", "perplexity of a text", "llama-perplexity", f)
+	r.add("engine", "llama.cpp")
+	if m := lastMatch(buildLine, text); m != nil {
+		r.add("runtime_revision", m[1])
+	}
+	if m := lastMatch(chunkLine, text); m != nil {
+		r.add("chunks", m[1])
+		r.add("tokens_of_a_chunk", m[2])
+	}
+	found := false
+	figure := func(name string, patterns ...*regexp.Regexp) {
+		for _, p := range patterns {
+			if m := lastMatch(p, text); m != nil {
+				r = append(r, member{name, measured(m[1], "± "+m[2]+" (standard error)")})
+				found = true
+				return
+			}
+		}
+	}
+	figure("perplexity", meanPPL, finalPPL)
+	figure("kl_divergence_mean", meanKLD)
+	figure("same_top_token_percent", sameTop)
+	if m := lastMatch(basePPL, text); m != nil {
+		r.add("perplexity_of_the_base", m[1])
+	}
+	if !found {
+		return errors.New("llama-perplexity did not come to a final figure")
+	}
+	in.rows = append(in.rows, r)
+	return nil
+}
+
+func lastMatch(p *regexp.Regexp, text string) []string {
+	all := p.FindAllStringSubmatch(text, -1)
+	if all == nil {
+		return nil
+	}
+	return all[len(all)-1]
+}
+
+// serverLog reads the lines that llama-server prints for each request. They do not say
+// whether a part of the prompt was cached.
+func (in *reading) serverLog(f File) error {
+	for line := range strings.Lines(string(f.Data)) {
+		if m := promptTime.FindStringSubmatch(line); m != nil {
+			r := start("llama-server-prefill", "prompt of a request", "llama-server log", f)
+			r.add("engine", "llama.cpp")
+			r.add("processed_tokens", m[1])
+			r.add("prefill_tokens_per_second", m[2])
+			in.rows = append(in.rows, r)
+		} else if m := evalTime.FindStringSubmatch(line); m != nil {
+			r := start("llama-server-decode", "generation of a request", "llama-server log", f)
+			r.add("engine", "llama.cpp")
+			r.add("actual_output_tokens", m[1])
+			r.add("decode_tokens_per_second", m[2])
+			in.rows = append(in.rows, r)
+		}
+	}
+	return nil
+}
+
+// serverTimings are what llama-server adds to an answer.
+type serverTimings struct {
+	CacheN             *int64      `json:"cache_n"` // tokens of the prompt that were cached
+	PromptN            int64       `json:"prompt_n"`
+	PromptPerSecond    json.Number `json:"prompt_per_second"`
+	PredictedN         int64       `json:"predicted_n"`
+	PredictedPerSecond json.Number `json:"predicted_per_second"`
+	DraftN             *int64      `json:"draft_n"`
+}
+
+type serverSettings struct {
+	Temperature json.Number `json:"temperature"`
+	TopP        json.Number `json:"top_p"`
+	NPredict    int64       `json:"n_predict"`
+}
+
+// serverJSON reads answers with timings, one or many, or timings alone.
+func (in *reading) serverJSON(f File) error {
+	return eachObject(f.Data, func(fields map[string]json.RawMessage) error {
+		raw, ok := fields["timings"]
+		if !ok {
+			raw, _ = json.Marshal(fields)
+		}
+		var t serverTimings
+		var settings serverSettings
+		if err := json.Unmarshal(raw, &t); err != nil {
+			return fmt.Errorf("timings: %w", err)
+		}
+		if s, ok := fields["generation_settings"]; ok {
+			if err := json.Unmarshal(s, &settings); err != nil {
+				return fmt.Errorf("generation_settings: %w", err)
+			}
+		}
+		in.timings(f, plain(fields["model"]), t, settings)
+		return nil
+	})
+}
+
+func (in *reading) timings(f File, model string, t serverTimings, s serverSettings) {
+	common := func(id, workload string) row {
+		r := start(id, workload, "llama-server", f)
+		r.add("artifact", model)
+		r.add("engine", "llama.cpp")
+		r.add("temperature", s.Temperature.String())
+		r.add("top_p", s.TopP.String())
+		if s.NPredict > 0 {
+			r.add("output_tokens_cap", strconv.FormatInt(s.NPredict, 10))
+		}
+		if t.DraftN != nil {
+			r.add("draft_tokens", strconv.FormatInt(*t.DraftN, 10))
+		}
+		return r
+	}
+	if t.PromptN > 0 && t.PromptPerSecond != "" {
+		r := common("llama-server-prefill", "prompt of a request")
+		t.prompt(&r)
+		r.add("processed_tokens", strconv.FormatInt(t.PromptN, 10))
+		r.add("prefill_tokens_per_second", t.PromptPerSecond.String())
+		in.rows = append(in.rows, r)
+	}
+	if t.PredictedN > 0 && t.PredictedPerSecond != "" {
+		r := common("llama-server-decode", "generation of a request")
+		t.prompt(&r)
+		r.add("actual_output_tokens", strconv.FormatInt(t.PredictedN, 10))
+		r.add("decode_tokens_per_second", t.PredictedPerSecond.String())
+		in.rows = append(in.rows, r)
+	}
+}
+
+// prompt says what is known of the prompt: its length only where the cached part is told.
+func (t serverTimings) prompt(r *row) {
+	switch {
+	case t.CacheN == nil:
+		return
+	case *t.CacheN == 0:
+		r.add("cache_state", "cold")
+	default:
+		r.add("cache_state", "warm")
+		r.add("cached_tokens", strconv.FormatInt(*t.CacheN, 10))
+	}
+	r.add("input_tokens", strconv.FormatInt(t.PromptN+*t.CacheN, 10))
+}

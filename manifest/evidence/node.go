@@ -1,0 +1,167 @@
+package evidence
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+
+	"ggufreap/gguf/words"
+)
+
+// Bounds on a document: far above any that a person writes, and any that [Import] makes.
+const (
+	maxDocument = 8 << 20 // bytes
+	maxMarks    = 1 << 18 // of punctuation, each of which can begin a value
+	maxDepth    = 16
+)
+
+// parse reads YAML, or JSON when it begins like an object, as a tree that knows its lines.
+func parse(data []byte) (*yaml.Node, error) {
+	switch {
+	case len(data) > maxDocument:
+		return nil, fmt.Errorf("%d bytes, at most %d are read", len(data), maxDocument)
+	case punctuation(data) > maxMarks:
+		return nil, fmt.Errorf("more than %s values", words.Group(maxMarks))
+	case bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")):
+		return parseJSON(data)
+	}
+	root, err := parseYAML(data)
+	if err != nil {
+		return nil, err
+	}
+	return root, checkTree(root, maxDepth)
+}
+
+// punctuation counts what can begin a value, which takes a hundred times the memory of a byte.
+func punctuation(data []byte) int {
+	n := 0
+	for _, mark := range []string{",", ":", "[", "{", "\n", "- ", "? "} {
+		n += bytes.Count(data, []byte(mark))
+	}
+	return n
+}
+
+func parseYAML(data []byte) (*yaml.Node, error) {
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	var doc, next yaml.Node
+	switch err := d.Decode(&doc); {
+	case errors.Is(err, io.EOF) || err == nil && len(doc.Content) == 0:
+		return nil, Faults{{0, "empty, want a document that begins with \"schema: " + Schema + "\""}}
+	case err != nil:
+		return nil, yamlFault(err)
+	}
+	if err := d.Decode(&next); !errors.Is(err, io.EOF) {
+		return nil, Faults{{next.Line, "a second document in one file"}}
+	}
+	return doc.Content[0], nil
+}
+
+var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+
+// yamlFault says in our form what the parser said.
+func yamlFault(err error) error {
+	text := err.Error()
+	m := yamlLine.FindStringSubmatch(text)
+	if m == nil {
+		return Faults{{0, text}}
+	}
+	line, _ := strconv.Atoi(m[1])
+	return Faults{{line, "no valid YAML: " + text[len(m[0]):]}}
+}
+
+// checkTree refuses what would make a small text mean a large or an unclear document.
+func checkTree(n *yaml.Node, depth int) error {
+	switch {
+	case depth == 0:
+		return Faults{{n.Line, fmt.Sprintf("nested more than %d deep", maxDepth)}}
+	case n.Kind == yaml.AliasNode || n.Anchor != "":
+		return Faults{{n.Line, "anchors and aliases are not read: what rows share belongs to a setup"}}
+	}
+	for _, child := range n.Content {
+		if err := checkTree(child, depth-1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// jsonReader makes the same kind of tree of JSON.
+type jsonReader struct {
+	data  []byte
+	d     *json.Decoder
+	line  int
+	upTo  int64 // bytes whose line ends were counted
+	depth int
+}
+
+func parseJSON(data []byte) (*yaml.Node, error) {
+	r := &jsonReader{data: data, d: json.NewDecoder(bytes.NewReader(data)), line: 1}
+	r.d.UseNumber()
+	root, err := r.value()
+	if err == nil {
+		if _, end := r.d.Token(); !errors.Is(end, io.EOF) {
+			return nil, Faults{{r.where(), "something follows the document"}}
+		}
+		return root, nil
+	}
+	if fs, ok := errors.AsType[Faults](err); ok {
+		return nil, fs
+	}
+	return nil, Faults{{r.where(), "no valid JSON: " + err.Error()}}
+}
+
+// where returns the line that the decoder has come to.
+func (r *jsonReader) where() int {
+	at := min(r.d.InputOffset(), int64(len(r.data)))
+	r.line += bytes.Count(r.data[r.upTo:at], []byte("\n"))
+	r.upTo = at
+	return r.line
+}
+
+func (r *jsonReader) value() (*yaml.Node, error) {
+	token, err := r.d.Token()
+	if err != nil {
+		return nil, err
+	}
+	n := &yaml.Node{Kind: yaml.ScalarNode, Line: r.where()}
+	switch t := token.(type) {
+	case json.Delim:
+		if r.depth++; r.depth > maxDepth {
+			return nil, Faults{{n.Line, fmt.Sprintf("nested more than %d deep", maxDepth)}}
+		}
+		n.Kind = yaml.SequenceNode
+		if t == '{' {
+			n.Kind = yaml.MappingNode
+		}
+		err = r.members(n)
+		r.depth--
+	case string:
+		n.Tag, n.Value = "!!str", t
+	case json.Number:
+		n.Tag, n.Value = "!!float", t.String()
+	case bool:
+		n.Tag, n.Value = "!!bool", strconv.FormatBool(t)
+	case nil:
+		n.Tag = "!!null"
+	}
+	return n, err
+}
+
+// members reads what a list or an object holds, names and values in turn, and its end.
+func (r *jsonReader) members(n *yaml.Node) error {
+	for r.d.More() {
+		child, err := r.value()
+		if err != nil {
+			return err
+		}
+		n.Content = append(n.Content, child)
+	}
+	_, err := r.d.Token()
+	return err
+}

@@ -1,0 +1,383 @@
+package evidence
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"ggufreap/gguf/words"
+	"ggufreap/manifest"
+)
+
+// ReadFile reads the document at path.
+func ReadFile(path string) (*Document, error) {
+	f, info, err := manifest.OpenRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	f.Close()
+	if info.Size() > maxDocument {
+		return nil, fmt.Errorf("%s: %d bytes, at most %d are read", path, info.Size(), maxDocument)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	d, err := Read(data)
+	if fs, ok := err.(Faults); ok {
+		return nil, fmt.Errorf("%s: %s:\n%w", path, words.Count(len(fs), "fault"), fs)
+	}
+	return d, err
+}
+
+// Read reads a document in YAML or JSON and holds it to the rules. The error is [Faults]
+// when something is wrong with it; what is only to be warned of is in the document.
+func Read(data []byte) (*Document, error) {
+	root, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{doc: &Document{}}
+	r.document(root)
+	r.doc.link(&r.faults)
+	r.doc.check(&r.faults)
+	r.faults.sort()
+	r.doc.Warnings.sort()
+	return r.doc, r.faults.Err()
+}
+
+// A reader turns a tree into a document and notes all that is wrong.
+type reader struct {
+	doc    *Document
+	faults Faults
+}
+
+// maxRows bounds the rows of a document.
+const maxRows = 4096
+
+func (r *reader) document(root *yaml.Node) {
+	schema := ""
+	r.members(root, "the document", map[string]func(*yaml.Node){
+		"schema":      func(n *yaml.Node) { schema = r.text(n, "schema") },
+		"release":     r.release,
+		"sources":     func(n *yaml.Node) { r.named(n, "sources", r.source) },
+		"setups":      func(n *yaml.Node) { r.named(n, "setups", r.setup) },
+		"rows":        func(n *yaml.Node) { r.items(n, "rows", r.row) },
+		"comparisons": func(n *yaml.Node) { r.items(n, "comparisons", r.pair) },
+		"notes":       func(n *yaml.Node) { r.items(n, "notes", r.note) },
+	}, nil)
+	if schema != Schema {
+		r.faults.add(root.Line, "schema is %q, want %q", schema, Schema)
+	}
+}
+
+// members calls a function for each member of a mapping; other takes the names that none is
+// for, which are faults when it is nil.
+func (r *reader) members(n *yaml.Node, what string, known map[string]func(*yaml.Node), other func(key, value *yaml.Node)) {
+	if n.Kind != yaml.MappingNode {
+		r.faults.add(n.Line, "%s is %s, want names with values", what, describe(n))
+		return
+	}
+	seen := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if first, twice := seen[key.Value]; twice {
+			r.faults.add(key.Line, "%q stands twice, first in line %d", key.Value, first)
+			continue
+		}
+		seen[key.Value] = key.Line
+		switch read, ok := known[key.Value]; {
+		case key.Kind != yaml.ScalarNode || key.Value == "" || !clean(key.Value):
+			r.faults.add(key.Line, "a name in %s is %q, want one of plain letters", what, key.Value)
+		case ok:
+			read(value)
+		case other != nil:
+			other(key, value)
+		default:
+			r.faults.add(key.Line, "%s has %q, want %s", what, key.Value, strings.Join(sortedNames(known), ", "))
+		}
+	}
+}
+
+func sortedNames[T any](m map[string]T) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// items calls read for each item of a list.
+func (r *reader) items(n *yaml.Node, what string, read func(*yaml.Node)) {
+	switch {
+	case n.Kind != yaml.SequenceNode:
+		r.faults.add(n.Line, "%s is %s, want a list", what, describe(n))
+	case len(n.Content) > maxRows:
+		r.faults.add(n.Line, "%d %s, at most %d are read", len(n.Content), what, maxRows)
+	default:
+		for _, item := range n.Content {
+			read(item)
+		}
+	}
+}
+
+// named calls read for each member of a mapping.
+func (r *reader) named(n *yaml.Node, what string, read func(key, value *yaml.Node)) {
+	r.members(n, what, nil, read)
+}
+
+// describe says what a node is, for an error.
+func describe(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.MappingNode:
+		return "a mapping"
+	case n.Kind == yaml.SequenceNode:
+		return "a list"
+	case n.Tag == "!!null" || n.Value == "":
+		return "empty"
+	}
+	return fmt.Sprintf("%q", n.Value)
+}
+
+// clean reports whether a text can be shown as it is: no control characters, and none that
+// turn the order of letters.
+func clean(s string) bool {
+	return !strings.ContainsFunc(s, func(c rune) bool {
+		return c < 0x20 && c != '\n' || c >= 0x7f && c < 0xa0 || c == 0xfffd ||
+			c == 0x061c || c >= 0x200e && c <= 0x200f || c >= 0x202a && c <= 0x202e || c >= 0x2066 && c <= 0x2069 || c == 0xfeff
+	})
+}
+
+// maxText bounds one text.
+const maxText = 4096
+
+// text reads a text that says something.
+func (r *reader) text(n *yaml.Node, what string) string {
+	s := strings.TrimSpace(n.Value)
+	switch {
+	case n.Kind != yaml.ScalarNode:
+		r.faults.add(n.Line, "%s is %s, want a text", what, describe(n))
+	case n.Tag == "!!null" || s == "":
+		r.faults.add(n.Line, "%s is empty: leave it out, or write %q", what, NotSpecified)
+	case len(s) > maxText:
+		r.faults.add(n.Line, "%s has %d bytes, at most %d are read", what, len(s), maxText)
+	case !clean(s):
+		r.faults.add(n.Line, "%s has characters that do not show, or turn the order of others", what)
+	case shrug(s):
+		r.faults.add(n.Line, "%s is %q: write %q", what, s, NotSpecified)
+	default:
+		return s
+	}
+	return ""
+}
+
+// shrug reports whether a text is a way to say that something is not known, other than the
+// one that is used everywhere.
+func shrug(s string) bool {
+	switch strings.ToLower(strings.Trim(s, ". ")) {
+	case "unknown", "n/a", "na", "tbd", "todo", "?", "??", "-", "--", "–", "—", "none given", "not known", "unspecified", "not stated", "null", "nil":
+		return true
+	}
+	return s != NotSpecified && strings.EqualFold(s, NotSpecified)
+}
+
+// say reads a text that may be not specified, which is "".
+func (r *reader) say(n *yaml.Node, what string) string {
+	if s := r.text(n, what); s != NotSpecified {
+		return s
+	}
+	return ""
+}
+
+func (r *reader) release(n *yaml.Node) {
+	r.members(n, "release", map[string]func(*yaml.Node){
+		"name": func(n *yaml.Node) { r.doc.Release.Name = r.say(n, "name") },
+		"pin_digest": func(n *yaml.Node) {
+			if s := r.say(n, "pin_digest"); s != "" && r.digest(n, "pin_digest", s) {
+				r.doc.Release.PinDigest = s
+			}
+		},
+	}, nil)
+}
+
+func (r *reader) digest(n *yaml.Node, what, s string) bool {
+	if _, err := manifest.ParseDigest(s); err != nil {
+		r.faults.add(n.Line, "%s: %v", what, err)
+		return false
+	}
+	return true
+}
+
+var sha256Form = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+func (r *reader) sum(n *yaml.Node) string {
+	s := r.say(n, "sha256")
+	if s != "" && !sha256Form.MatchString(s) {
+		r.faults.add(n.Line, "sha256 is %q, want 64 lower-case hexadecimal digits", s)
+	}
+	return s
+}
+
+func (r *reader) source(key, n *yaml.Node) {
+	s := &Source{Name: key.Value, line: key.Line}
+	r.members(n, "source "+key.Value, map[string]func(*yaml.Node){
+		"title":    func(n *yaml.Node) { s.Title = r.say(n, "title") },
+		"address":  func(n *yaml.Node) { s.Address = r.say(n, "address") },
+		"revision": func(n *yaml.Node) { s.Revision = r.say(n, "revision") },
+		"sha256":   func(n *yaml.Node) { s.SHA256 = r.sum(n) },
+		"read_on":  func(n *yaml.Node) { s.ReadOn = r.day(n, "read_on", r.say(n, "read_on")) },
+	}, nil)
+	r.doc.Sources = append(r.doc.Sources, s)
+}
+
+var dayForm = regexp.MustCompile(`^\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?$`)
+
+func (r *reader) day(n *yaml.Node, what, s string) string {
+	if s != "" && !dayForm.MatchString(s) {
+		r.faults.add(n.Line, "%s is %q, want YYYY-MM-DD, or a year and month of it", what, s)
+	}
+	return s
+}
+
+func (r *reader) setup(key, n *yaml.Node) {
+	s := &Setup{Name: key.Value, Facts: newFacts(key.Line)}
+	r.facts(n, "setup "+key.Value, &s.Facts, nil)
+	for _, name := range sortedNames(s.Values) {
+		if f, ok := findField(name); ok && (f.part == result || f.part == scoring) {
+			r.faults.add(s.Line, "setup %q has %s, which belongs to a row", s.Name, name)
+		}
+	}
+	r.doc.Setups = append(r.doc.Setups, s)
+}
+
+func (r *reader) row(n *yaml.Node) {
+	row := &Row{Facts: newFacts(n.Line)}
+	r.facts(n, "row", &row.Facts, map[string]func(*yaml.Node){
+		"id":       func(n *yaml.Node) { row.ID = r.text(n, "id") },
+		"workload": func(n *yaml.Node) { row.Workload = r.text(n, "workload") },
+		"setup":    func(n *yaml.Node) { row.setupName = r.text(n, "setup") },
+		"imported": func(n *yaml.Node) {
+			r.items(n, "imported", func(n *yaml.Node) { row.Imported = append(row.Imported, r.imported(n)) })
+		},
+	})
+	if row.ID == "" || row.ID == NotSpecified || row.Workload == "" {
+		r.faults.add(n.Line, "a row needs an id and a workload")
+	}
+	if row.Kind == Configured {
+		r.faults.add(n.Line, "row %q is configured: settings alone belong to a setup, a row has what came of them", row.ID)
+	}
+	r.doc.Rows = append(r.doc.Rows, row)
+}
+
+// imported reads where an import took a row from.
+func (r *reader) imported(n *yaml.Node) Imported {
+	i := Imported{}
+	r.members(n, "imported", map[string]func(*yaml.Node){
+		"tool":   func(n *yaml.Node) { i.Tool = r.text(n, "tool") },
+		"file":   func(n *yaml.Node) { i.File = r.text(n, "file") },
+		"sha256": func(n *yaml.Node) { i.SHA256 = r.sum(n) },
+	}, nil)
+	if i.Tool == "" || i.File == "" || i.SHA256 == "" {
+		r.faults.add(n.Line, "imported needs tool, file and sha256")
+	}
+	return i
+}
+
+func newFacts(line int) Facts { return Facts{Line: line, Values: map[string]*Value{}} }
+
+// facts reads the fields of a row or setup. The kind comes first, wherever it stands: values
+// take it over.
+func (r *reader) facts(n *yaml.Node, what string, f *Facts, known map[string]func(*yaml.Node)) {
+	all := map[string]func(*yaml.Node){
+		"kind":   func(*yaml.Node) {},
+		"source": func(*yaml.Node) {},
+		"network": func(n *yaml.Node) {
+			r.members(n, "network", nil, func(key, value *yaml.Node) { r.value(f, "network."+key.Value, text, value) })
+		},
+	}
+	for name, read := range known {
+		all[name] = read
+	}
+	r.origin(n, what, f)
+	r.members(n, what, all, func(key, value *yaml.Node) { r.field(f, key, value) })
+}
+
+// origin reads the kind and source of all values that have none of their own.
+func (r *reader) origin(n *yaml.Node, what string, f *Facts) {
+	for i := 0; i+1 < len(n.Content) && n.Kind == yaml.MappingNode; i += 2 {
+		switch value := n.Content[i+1]; n.Content[i].Value {
+		case "kind":
+			f.Kind = r.kind(value)
+		case "source":
+			f.Source = r.text(value, "source")
+		}
+	}
+	if f.Kind == "" {
+		r.faults.add(f.Line, "%s does not say how it is known: kind measured, reported, configured or approximate", what)
+	}
+	r.checkOrigin(f.Line, what, f.Kind, f.Source)
+}
+
+func (r *reader) kind(n *yaml.Node) Kind {
+	k := Kind(r.text(n, "kind"))
+	if k != "" && !slices.Contains(kinds, k) {
+		r.faults.add(n.Line, "kind is %q, want measured, reported, configured or approximate", k)
+	}
+	return k
+}
+
+func (r *reader) checkOrigin(line int, what string, k Kind, source string) {
+	switch {
+	case k == Reported && source == "":
+		r.faults.add(line, "%s is reported: by which source?", what)
+	case k == Measured && source != "":
+		r.faults.add(line, "%s is measured here and has the source %q: what somebody else measured is reported", what, source)
+	}
+}
+
+// field reads one field that a row or setup has.
+func (r *reader) field(f *Facts, key, value *yaml.Node) {
+	name := key.Value
+	if known, ok := findField(name); ok && name != "network" {
+		r.value(f, name, known.form, value)
+		return
+	}
+	if why := refusal(name); why != "" {
+		r.faults.add(key.Line, "%q: %s", name, why)
+		return
+	}
+	if near := meant(name); near != "" {
+		r.faults.add(key.Line, "%q is not a field, did you mean %q?", name, near)
+		return
+	}
+	f.Own = append(f.Own, name)
+	r.value(f, name, text, value)
+}
+
+func (r *reader) pair(n *yaml.Node) {
+	p := Pair{Line: n.Line}
+	var rows []string
+	r.members(n, "a comparison", map[string]func(*yaml.Node){
+		"rows": func(n *yaml.Node) {
+			r.items(n, "rows", func(n *yaml.Node) { rows = append(rows, r.text(n, "a row")) })
+		},
+		"claim": func(n *yaml.Node) { p.Said = r.say(n, "claim") },
+	}, nil)
+	if len(rows) != 2 || rows[0] == rows[1] {
+		r.faults.add(n.Line, "a comparison is of two rows")
+		return
+	}
+	p.A, p.B = rows[0], rows[1]
+	r.doc.Pairs = append(r.doc.Pairs, p)
+}
+
+func (r *reader) note(n *yaml.Node) {
+	if s := r.text(n, "a note"); s != "" {
+		r.doc.Notes = append(r.doc.Notes, Note{n.Line, s})
+	}
+}
