@@ -1,0 +1,395 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// An Identity is what is known of a file on a server. Nothing of it was computed here: it
+// is what the server states.
+type Identity struct {
+	Name string // base name
+	Size int64
+	// Repo, Commit and Path say where the hub has the file; "" for other servers.
+	Repo, Commit, Path string
+	// SHA256 is that of the contents, in hex, where the hub lists it; "" otherwise.
+	SHA256 string
+	// ETag and Modified are the headers of a server that is not the hub, "" where it
+	// sends none. Of a small file on the hub ETag is git's name of the contents.
+	ETag, Modified string
+}
+
+// A File is a file on a server. Many goroutines may read it at once.
+type File struct {
+	client *Client
+	name   string // as it is shown
+	origin *url.URL
+	hub    *Folder // nil for another server
+
+	mu      sync.Mutex
+	id      Identity // Size is -1 until it is known
+	at      *location
+	pieces  []*piece // announced and not read to their end, in the order of announcing
+	changed error    // sticks
+	front   []byte   // the first bytes, where they came with the size
+
+	locating sync.Mutex // held while the place is being asked for
+}
+
+// A location is the address that gives a file's bytes: the file's own, or the one that a
+// redirect led to, which is good for some time.
+type location struct {
+	url     *url.URL
+	direct  bool   // no redirect led there
+	renewed bool   // the one before it was refused
+	served  bool   // it has given bytes; guarded by File.mu
+	state   string // ETag or Last-Modified of its answers; guarded by File.mu
+}
+
+// A ReadError says where bytes could not be read.
+type ReadError struct {
+	Name   string // of the file, as it is shown
+	Offset int64
+	Err    error
+}
+
+func (e *ReadError) Error() string {
+	return fmt.Sprintf("%s: reading at byte %d: %v", e.Name, e.Offset, e.Err)
+}
+
+func (e *ReadError) Unwrap() error { return e.Err }
+
+// Place returns the name of the file and the offset.
+func (e *ReadError) Place() (name string, offset int64) { return e.Name, e.Offset }
+
+// Name returns the address of the file as it is shown.
+func (f *File) Name() string { return f.name }
+
+// Size returns the bytes of the whole file.
+func (f *File) Size() int64 { return f.Identity().Size }
+
+// Identity returns what the server states of the file.
+func (f *File) Identity() Identity {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.id
+}
+
+// Unchanged returns the error of the first answer that was about other bytes than those
+// that were found first. Each answer is compared as it comes, so that nothing is asked.
+func (f *File) Unchanged() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.changed
+}
+
+// ReadAt reads bytes of the file, as [io.ReaderAt]. Bytes that were announced come from
+// the announced request, others from one of their own.
+func (f *File) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, &ReadError{f.name, off, errors.New("negative offset")}
+	}
+	size, done := f.Size(), 0
+	want := p[:max(0, min(int64(len(p)), size-off))]
+	for done < len(want) {
+		n, err := f.readPart(want[done:], off+int64(done))
+		done += n
+		if err != nil {
+			return done, &ReadError{f.name, off + int64(done), err}
+		}
+	}
+	if done < len(p) {
+		return done, io.EOF
+	}
+	return done, nil
+}
+
+// readPart reads from the one place that has the byte at off: the front, a piece, or the
+// server.
+func (f *File) readPart(p []byte, off int64) (int, error) {
+	if off < int64(len(f.front)) {
+		return copy(p, f.front[off:]), nil
+	}
+	piece, next := f.piece(off)
+	if piece != nil {
+		return piece.read(p, off)
+	}
+	p = p[:min(int64(len(p)), next-off)]
+	into := &slice{p, 0}
+	err := f.fetch(f.client.ctx, off, off+int64(len(p)), into)
+	return into.n, err
+}
+
+// A slice takes what is written to it.
+type slice struct {
+	p []byte
+	n int
+}
+
+func (s *slice) Write(p []byte) (int, error) {
+	n := copy(s.p[s.n:], p)
+	s.n += n
+	return n, nil
+}
+
+// fetch hands the bytes from off to end to w, in order, with as many requests as it takes.
+func (f *File) fetch(ctx context.Context, off, end int64, w io.Writer) error {
+	for off < end {
+		err := f.client.retry(ctx, func() error {
+			n, err := f.ask(ctx, off, end, w)
+			if size := f.Size(); size >= 0 {
+				end = min(end, size)
+			}
+			off += n
+			if err == nil && off < end {
+				err = fmt.Errorf("the server sends %d bytes of a range of %d", n, end-off+n)
+			}
+			if _, final := errors.AsType[*backoff.PermanentError](err); err != nil && !final && (n >= progress || n > 0 && n >= end-off) {
+				return nil // go on with what is missing
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ask makes one request for the bytes from off to end, and returns how many came.
+func (f *File) ask(ctx context.Context, off, end int64, w io.Writer) (int64, error) {
+	c := f.client
+	select {
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	ctx, watch := c.watched(ctx)
+	defer watch.stop()
+	begin := time.Now()
+	resp, at, err := f.answer(ctx, off, end)
+	if err != nil {
+		return 0, cause(ctx, err)
+	}
+	defer resp.Body.Close()
+	defer watch.stop() // before the body is closed: nothing more of it is wanted
+	first := time.Since(begin)
+	n, err := f.accept(resp, at, off, end)
+	if err != nil {
+		return 0, err
+	}
+	got, err := c.take(ctx, watch, resp.Body, n, w)
+	c.pace.note(first, time.Since(begin)-first, got)
+	return got, err
+}
+
+// answer asks for a range where the file's bytes are, finding out first where that is.
+func (f *File) answer(ctx context.Context, off, end int64) (*http.Response, *location, error) {
+	header := http.Header{"Range": {fmt.Sprintf("bytes=%d-%d", off, end-1)}}
+	f.locating.Lock()
+	f.mu.Lock()
+	at, changed := f.at, f.changed
+	f.mu.Unlock()
+	if changed != nil {
+		f.locating.Unlock()
+		return nil, nil, backoff.Permanent(changed)
+	}
+	if at != nil && at.url != nil {
+		f.locating.Unlock()
+		resp, _, err := f.client.follow(ctx, at.url, header, func(*url.URL, *http.Response) error { return nil })
+		return resp, at, err
+	}
+	defer f.locating.Unlock()
+	hops := 0
+	resp, u, err := f.client.follow(ctx, f.origin, header, func(from *url.URL, resp *http.Response) error {
+		hops++
+		return f.checkStated(resp.Header)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if hops == 0 {
+		if err := f.checkStated(resp.Header); err != nil {
+			resp.Body.Close()
+			return nil, nil, err
+		}
+	}
+	next := &location{url: u, direct: hops == 0, renewed: at != nil}
+	f.mu.Lock()
+	f.at = next
+	f.mu.Unlock()
+	return resp, next, nil
+}
+
+// checkStated compares what the hub says of the file with what its listing said.
+func (f *File) checkStated(h http.Header) error {
+	if f.hub == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	want := f.id.SHA256
+	if want == "" {
+		want = f.id.ETag
+	}
+	for _, fact := range []struct{ what, got, want string }{
+		{"commit", h.Get("X-Repo-Commit"), f.id.Commit},
+		{"size", h.Get("X-Linked-Size"), fmt.Sprint(f.id.Size)},
+		{"etag", plainTag(h.Get("X-Linked-Etag")), want},
+	} {
+		if fact.got != "" && fact.want != "" && fact.got != fact.want {
+			f.changed = fmt.Errorf("%w: its %s is %s, the listing says %s", ErrChanged, fact.what, scrub(fact.got), fact.want)
+			return backoff.Permanent(f.changed)
+		}
+	}
+	return nil
+}
+
+// plainTag returns an entity tag without quotes and mark of weakness.
+func plainTag(tag string) string { return strings.Trim(strings.TrimPrefix(tag, "W/"), `"`) }
+
+// accept looks at an answer before its body is read, and returns how many bytes of the
+// range it brings.
+func (f *File) accept(resp *http.Response, at *location, off, end int64) (int64, error) {
+	whole := resp.Header.Get("Content-Range") == "" && off == 0 && resp.ContentLength >= 0 && resp.ContentLength <= end
+	switch {
+	case resp.StatusCode != http.StatusPartialContent && resp.StatusCode != http.StatusOK:
+		return 0, f.refused(resp, at)
+	case encoded(resp.Header):
+		return 0, backoff.Permanent(fmt.Errorf("the server sends the range in the encoding %q, which was not asked for", scrub(resp.Header.Get("Content-Encoding"))))
+	case resp.StatusCode == http.StatusOK && resp.Header.Get("Content-Range") == "" && !whole:
+		return 0, backoff.Permanent(ErrNoRanges)
+	}
+	from, to, total := int64(0), resp.ContentLength, resp.ContentLength
+	if !(whole && resp.StatusCode == http.StatusOK) {
+		var err error
+		if from, to, total, err = contentRange(resp.Header); err != nil {
+			return 0, backoff.Permanent(err)
+		}
+	}
+	if err := f.same(resp.Header, at, total); err != nil {
+		return 0, err
+	}
+	end = min(end, f.Size())
+	switch {
+	case from != off || to > end || to <= from && off < end:
+		return 0, backoff.Permanent(fmt.Errorf("the server sends bytes %d to %d, asked for were %d to %d", from, to-1, off, end-1))
+	case resp.ContentLength >= 0 && resp.ContentLength != to-from:
+		return 0, backoff.Permanent(fmt.Errorf("the server announces %d bytes of a range of %d", resp.ContentLength, to-from))
+	}
+	return to - from, nil
+}
+
+func encoded(h http.Header) bool {
+	for _, coding := range h.Values("Content-Encoding") {
+		if coding != "" && !strings.EqualFold(strings.TrimSpace(coding), "identity") {
+			return true
+		}
+	}
+	return false
+}
+
+// contentRange reads "bytes 0-9/100" as 0, 10 and 100; the total is -1 for "*".
+func contentRange(h http.Header) (from, to, total int64, err error) {
+	text := h.Get("Content-Range")
+	var last int64
+	switch n, _ := fmt.Sscanf(text, "bytes %d-%d/%d", &from, &last, &total); {
+	case n == 3:
+	case n == 2 && strings.HasSuffix(text, "/*"):
+		total = -1
+	default:
+		return 0, 0, 0, fmt.Errorf("the server does not say which range it sends: Content-Range is %q", scrub(text))
+	}
+	if from < 0 || last < from || last == 1<<63-1 || total >= 0 && last >= total {
+		return 0, 0, 0, fmt.Errorf("the server sends an impossible range: Content-Range is %q", scrub(text))
+	}
+	return from, last + 1, total, nil
+}
+
+// same compares an answer with those before it, of the file and of the location.
+func (f *File) same(h http.Header, at *location, total int64) error {
+	tag, modified := h.Get("ETag"), h.Get("Last-Modified")
+	state := tag
+	if state == "" {
+		state = modified
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.id.Size < 0 {
+		if total < 0 {
+			return backoff.Permanent(errors.New("the server does not say how large the file is"))
+		}
+		f.id.Size, f.id.ETag, f.id.Modified = total, tag, modified
+	}
+	known := f.id.ETag
+	if known == "" {
+		known = f.id.Modified
+	}
+	switch {
+	case total >= 0 && total != f.id.Size:
+		f.changed = fmt.Errorf("%w: it has %d bytes, had %d", ErrChanged, total, f.id.Size)
+	case f.hub == nil && plainTag(state) != plainTag(known):
+		f.changed = fmt.Errorf("%w: the server's mark of it is %q, was %q", ErrChanged, scrub(state), scrub(known))
+	case at.served && plainTag(state) != plainTag(at.state):
+		f.changed = fmt.Errorf("%w: the storage's mark of it is %q, was %q", ErrChanged, scrub(state), scrub(at.state))
+	}
+	if f.changed != nil {
+		return backoff.Permanent(f.changed)
+	}
+	at.served, at.state = true, state
+	return nil
+}
+
+// refused turns an answer without bytes into an error, and has a storage address that was
+// refused renewed: once, unless the new one was good for something.
+func (f *File) refused(resp *http.Response, at *location) error {
+	status := statusError(resp)
+	switch resp.StatusCode {
+	case http.StatusRequestedRangeNotSatisfiable:
+		return f.outside(resp, status)
+	case http.StatusForbidden, http.StatusUnauthorized, http.StatusGone, http.StatusBadRequest, http.StatusNotFound:
+		if at.direct && f.hub != nil {
+			return backoff.Permanent(f.hub.explain(status))
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		switch {
+		case f.at != at: // somebody has seen to it
+			return errAgain
+		case at.direct || at.renewed && !at.served:
+			return backoff.Permanent(status)
+		}
+		f.at = &location{} // no address, but one was refused
+		return errAgain
+	}
+	return later(status, resp.Header, time.Now())
+}
+
+// outside explains a 416, which tells the size of the file.
+func (f *File) outside(resp *http.Response, status *StatusError) error {
+	var total int64
+	if n, _ := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes */%d", &total); n != 1 {
+		return backoff.Permanent(status)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.id.Size < 0 && total == 0:
+		f.id.Size, f.id.ETag, f.id.Modified = 0, resp.Header.Get("ETag"), resp.Header.Get("Last-Modified")
+		return nil
+	case f.id.Size >= 0 && total != f.id.Size:
+		f.changed = fmt.Errorf("%w: it has %d bytes, had %d", ErrChanged, total, f.id.Size)
+		return backoff.Permanent(f.changed)
+	}
+	return backoff.Permanent(status)
+}
