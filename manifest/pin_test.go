@@ -112,7 +112,7 @@ func TestDecodePinRefuses(t *testing.T) {
 		"unknown field":   {edit(`"shards"`, `"seal": 1, "shards"`), `unknown field "seal"`},
 		"member missing":  {edit(`"weights_digest"`, `"metadata_digest"`), `"metadata_digest" where "weights_digest" should stand`},
 		"letter case":     {edit(`"files"`, `"Files"`), "not written as this tool"},
-		"key twice":       {edit(`"shards": 3,`, `"shards": 2, "shards": 3,`), "not written as this tool"},
+		"key twice":       {edit(`"shards": 3,`, `"shards": 2, "shards": 3,`), `at "/artifact": key "shards" stands twice`},
 		"text behind":     {text + "{}", "text behind the end"},
 		"spaces":          {edit("  \"files\"", "\"files\""), "not written as this tool"},
 		"cut":             {text[:len(text)-10], "unexpected EOF"},
@@ -133,7 +133,7 @@ func TestDecodePinRefuses(t *testing.T) {
 		"other metadata":  {edit(`"type": "str"`, `"type": "u64"`), "metadata digest is"},
 		"key twice in md": {edit(`"key": "test.expert_count"`, `"key": "general.architecture"`), "comes twice"},
 		"keys unsorted":   {edit(`"key": "general.architecture"`, `"key": "zzz"`), "want them sorted"},
-		"no metadata":     {text[:strings.Index(text, `"metadata": [`)] + `"metadata": null}`, `"<nil>" where "[" should stand`},
+		"no metadata":     {text[:strings.Index(text, `"metadata": [`)] + `"metadata": null}`, `"null" where "[" should stand`},
 		"digest algorithm": {edit(`"metadata_digest": "blake3:`, `"metadata_digest": "sha256:`),
 			`metadata digest is "sha256:`},
 	}
@@ -171,8 +171,8 @@ func TestDecodePinBoundsItsMemory(t *testing.T) {
 		"one long string": {text[:files] + `"`, strings.Repeat("x", 1<<20), "no part of a pin has more than 4194304 bytes", 48 << 20},
 		"spaces":          {text[:files], strings.Repeat(" ", 1<<20), "no part of a pin has more than 4194304 bytes", 48 << 20},
 		"empty objects":   {text[:files], strings.Repeat("{},", 1<<18), "not written as this tool writes pins", 12 << 20},
-		"numbers":         {text[:files], strings.Repeat("0,", 1<<19), "cannot unmarshal number", 12 << 20},
-		"nested lists":    {text[:files], strings.Repeat("[", 1<<20), "exceeded max depth", 48 << 20},
+		"numbers":         {text[:files], strings.Repeat("0,", 1<<19), `at "/files/0": a number does not belong here`, 12 << 20},
+		"nested lists":    {text[:files], strings.Repeat("[", 1<<20), `at "/files/0": a list does not belong here`, 48 << 20},
 		"files":           {text[:files], longFile + ",", "better than digests of real data can be", 512 << 20},
 	}
 	for name, test := range tests {
@@ -237,7 +237,7 @@ var longFile = "\n    {\n      \"name\": \"" + strings.Repeat("x", 1<<20) + "\",
 
 // The writer, which works part by part, writes what an encoder of the whole would.
 func TestPinIsWrittenAsAWhole(t *testing.T) {
-	empty := &Pin{Schema: PinSchema, Files: []File{}, WeightsDigest: DigestBytes(nil), MetadataDigest: DigestBytes(nil)}
+	empty := &Pin{Schema: PinSchema, Files: []File{}, WeightsDigest: DigestBytes(nil), MetadataDigest: DigestBytes(nil), Metadata: []Pair{}, Tensors: []Tensor{}}
 	for _, pin := range []*Pin{smallPin(t), modelSizedPin(2, 8), empty} {
 		var got, want bytes.Buffer
 		if err := pin.writeJSON(&got); err != nil {

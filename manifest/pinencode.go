@@ -2,16 +2,14 @@ package manifest
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
-	"reflect"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -35,113 +33,14 @@ func EncodePin(w io.Writer, name string, p *Pin) error {
 	return errors.Join(p.writeJSON(z), z.Close())
 }
 
+// pinForm is how a pin is written: indented, and with the escapes that encoding/json has.
+var pinForm = json.JoinOptions(jsontext.WithIndent("  "), jsontext.EscapeForJS(true))
+
+// writeJSON writes a part at a time: there can be very many tensors and keys.
 func (p *Pin) writeJSON(w io.Writer) error {
 	b := bufio.NewWriterSize(w, 64<<10)
-	d := newDocumentWriter(b)
-	for name, member := range p.members() {
-		d.name(name)
-		if !isList(member) {
-			d.value(member)
-			continue
-		}
-		for i := range member.Len() {
-			d.element(member.Index(i))
-		}
-		d.endList()
-	}
-	d.end()
-	return errors.Join(d.err, b.Flush())
-}
-
-// members yields the name and the variable of each member of the document, in order.
-func (p *Pin) members() iter.Seq2[string, reflect.Value] {
-	return func(yield func(string, reflect.Value) bool) {
-		for field, value := range reflect.ValueOf(p).Elem().Fields() {
-			if !yield(field.Tag.Get("json"), value) {
-				return
-			}
-		}
-	}
-}
-
-// isList reports whether a member is written element by element.
-func isList(member reflect.Value) bool { return member.Kind() == reflect.Slice && !member.IsNil() }
-
-// A documentWriter writes a document as an indenting [json.Encoder] would, but a part at a
-// time: there can be very many tensors and keys. The first error sticks.
-type documentWriter struct {
-	w        io.Writer
-	part     bytes.Buffer  // what the encoders write to
-	values   *json.Encoder // of members that are written whole
-	elements *json.Encoder // of lists
-	named    int           // members so far
-	listed   int           // elements so far of the list that is being written
-	err      error
-}
-
-func newDocumentWriter(w io.Writer) *documentWriter {
-	d := &documentWriter{w: w}
-	d.values, d.elements = partEncoder(&d.part, "  "), partEncoder(&d.part, "    ")
-	return d
-}
-
-// partEncoder writes values whose lines but for the first begin with prefix.
-func partEncoder(w io.Writer, prefix string) *json.Encoder {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent(prefix, "  ")
-	return e
-}
-
-// name begins the next member.
-func (d *documentWriter) name(name string) {
-	d.write(separator(d.named, "{") + "\n  \"" + name + "\": ")
-	d.named++
-}
-
-// value writes a member that is written whole.
-func (d *documentWriter) value(v reflect.Value) { d.encode(d.values, v) }
-
-// element writes the next element of a member that is a list.
-func (d *documentWriter) element(v reflect.Value) {
-	d.write(separator(d.listed, "[") + "\n    ")
-	d.encode(d.elements, v)
-	d.listed++
-}
-
-// endList ends the list, which may have no elements.
-func (d *documentWriter) endList() {
-	if d.listed == 0 {
-		d.write("[]")
-	} else {
-		d.write("\n  ]")
-	}
-	d.listed = 0
-}
-
-// end ends the document.
-func (d *documentWriter) end() { d.write("\n}\n") }
-
-// separator stands between a part and the n parts before it.
-func separator(n int, open string) string {
-	if n == 0 {
-		return open
-	}
-	return ","
-}
-
-func (d *documentWriter) encode(e *json.Encoder, v reflect.Value) {
-	d.part.Reset()
-	if err := e.Encode(v.Interface()); err != nil && d.err == nil {
-		d.err = err
-	}
-	d.write(strings.TrimSuffix(d.part.String(), "\n"))
-}
-
-func (d *documentWriter) write(s string) {
-	if d.err == nil {
-		_, d.err = io.WriteString(d.w, s)
-	}
+	err := json.MarshalEncode(jsontext.NewEncoder(b, pinForm), p)
+	return errors.Join(err, b.Flush())
 }
 
 // checkText refuses text that JSON cannot hold as it is.

@@ -71,27 +71,11 @@ func (p *parser) token() error {
 	return nil
 }
 
-// fault says in our words what is wrong, and where.
+// fault says what is wrong, and where.
 func (p *parser) fault(err error) error {
-	at, place := p.InputOffset(), p.StackPointer()
 	var syntax *jsontext.SyntacticError
-	switch {
-	case err == io.EOF:
-		err = io.ErrUnexpectedEOF
-	case errors.As(err, &syntax):
-		at, place, err = syntax.ByteOffset, syntax.JSONPointer, syntax.Err
+	if errors.As(err, &syntax) {
+		return ReadError(err)
 	}
-	if err == jsontext.ErrDuplicateName {
-		err = fmt.Errorf("key %s stands twice", describeText(place.LastToken()))
-		place = place.Parent()
-	}
-	return fmt.Errorf("JSON, byte %d: %s%w", at, within(place), err)
-}
-
-// within names a place in a document, for what stands before a message.
-func within(place jsontext.Pointer) string {
-	if place == "" {
-		return ""
-	}
-	return "at " + describeText(string(place)) + ": "
+	return fmt.Errorf("JSON, byte %d: %s%w", p.InputOffset(), within(p.StackPointer()), ReadError(err))
 }

@@ -1,7 +1,6 @@
 package jsondoc
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -18,22 +17,9 @@ import (
 // at the end. Equal values give equal bytes. Text that is not UTF-8 is an error.
 func Write(w io.Writer, v any) error {
 	if err := json.MarshalWrite(&layout{w: w}, v, json.Deterministic(true), jsontext.EscapeForJS(true)); err != nil {
-		return fault(err)
+		return writeError(err)
 	}
 	_, err := io.WriteString(w, "\n")
-	return err
-}
-
-// fault says in our words what the library found, and where in the document.
-func fault(err error) error {
-	var syntax *jsontext.SyntacticError
-	var value *json.SemanticError
-	switch {
-	case errors.As(err, &syntax):
-		return fmt.Errorf("%s%w", within(syntax.JSONPointer), syntax.Err)
-	case errors.As(err, &value) && value.Err != nil:
-		return fmt.Errorf("%s%w", within(value.JSONPointer), value.Err)
-	}
 	return err
 }
 
