@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/klauspost/compress/zstd"
 
-	"ggufreap/internal/jsondoc"
+	"ggufreap/gguf/jsondoc"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"slices"
 
-	"ggufreap/internal/jsondoc"
+	"ggufreap/gguf/jsondoc"
 	"ggufreap/reap"
 )
 

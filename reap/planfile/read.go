@@ -3,7 +3,7 @@ package planfile
 import (
 	"fmt"
 
-	"ggufreap/internal/jsondoc"
+	"ggufreap/gguf/jsondoc"
 	"ggufreap/reap"
 )
 

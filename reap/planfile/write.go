@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"ggufreap/internal/jsondoc"
+	"ggufreap/gguf/jsondoc"
 	"ggufreap/reap"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"ggufreap/internal/jsondoc"
+	"ggufreap/gguf/jsondoc"
 )
 
 // cacheFormat marks the importance cache of llama-prune.

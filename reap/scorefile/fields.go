@@ -3,7 +3,7 @@ package scorefile
 import (
 	"strings"
 
-	"ggufreap/internal/jsondoc"
+	"ggufreap/gguf/jsondoc"
 )
 
 // numbers returns a member that is a list of numbers. It is nil when the member is

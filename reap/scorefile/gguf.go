@@ -9,7 +9,7 @@ import (
 	"regexp"
 
 	"ggufreap/gguf"
-	"ggufreap/internal/jsondoc"
+	"ggufreap/gguf/jsondoc"
 	"ggufreap/reap"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"ggufreap/internal/jsondoc"
+	"ggufreap/gguf/jsondoc"
 	"ggufreap/reap"
 )
 

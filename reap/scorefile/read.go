@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"ggufreap/internal/jsondoc"
+	"ggufreap/gguf/jsondoc"
 	"ggufreap/reap"
 )
 

@@ -1,6 +1,6 @@
 package scorefile
 
-import "ggufreap/internal/jsondoc"
+import "ggufreap/gguf/jsondoc"
 
 // isStats reports whether the first member of a document has counts.
 func isStats(root *jsondoc.Node) bool {
