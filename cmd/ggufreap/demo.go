@@ -11,6 +11,7 @@ import (
 
 	"ggufreap/cmd/ggufreap/internal/args"
 	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/release"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
@@ -62,7 +63,7 @@ func demoAction(con *ui.Console, c *cli.Context) error {
 	}
 	var (
 		pin     = filepath.Join(dir, "source.pin.json.zst")
-		plan    = filepath.Join(dir, planName)
+		plan    = filepath.Join(dir, release.PlanName)
 		release = filepath.Join(dir, "release")
 	)
 	for _, step := range []struct {

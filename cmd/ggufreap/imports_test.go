@@ -50,6 +50,31 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// TestRooms wants the tool kit to know no answer of a command, and no answer another one but
+// those named here. A new answer is a line more.
+func TestRooms(t *testing.T) {
+	const root = "ggufreap/cmd/ggufreap/internal/"
+	rooms := map[string][]string{
+		"diff":         {"inspect"}, // what both say of a file
+		"inspect":      nil,
+		"release":      nil,
+		"verification": {"release"}, // names of a release's documents
+	}
+	packages, err := exec.Command("go", "list", "./internal/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pkg := range strings.Fields(string(packages)) {
+		name := strings.TrimPrefix(pkg, root)
+		for _, dep := range dependencies(t, pkg) {
+			other, ok := strings.CutPrefix(dep, root)
+			if _, room := rooms[other]; ok && room && other != name && !slices.Contains(rooms[name], other) {
+				t.Errorf("%s depends on %s", name, other)
+			}
+		}
+	}
+}
+
 // dependencies lists the packages outside the standard library that pkg needs.
 func dependencies(t *testing.T, pkg string) []string {
 	t.Helper()

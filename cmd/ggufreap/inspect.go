@@ -1,18 +1,11 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
-	"ggufreap/cmd/ggufreap/internal/document"
-	"ggufreap/cmd/ggufreap/internal/hint"
-	"ggufreap/cmd/ggufreap/internal/metadata"
+	"ggufreap/cmd/ggufreap/internal/inspect"
 	"ggufreap/cmd/ggufreap/internal/ui"
-	"ggufreap/cmd/ggufreap/internal/ui/text"
-	"ggufreap/gguf"
 )
 
 const inspectHelp = `Show what a GGUF artifact is: structure, exact sizes, experts, problems. Only
@@ -80,150 +73,30 @@ func inspectAction(con *ui.Console, c *cli.Context) error {
 	}
 	defer m.Close()
 	if c.IsSet("key") {
-		if err := showKey(con, m, c.String("key"), c.Bool("json")); err != nil {
+		if err := inspect.ShowKey(con, m, c.String("key"), c.Bool("json")); err != nil {
 			return err
 		}
-		return unsound(m)
+		return inspect.Unsound(m)
 	}
-	in, err := inspect(m, c.IntSlice("keep"))
+	in, err := inspect.New(m, c.IntSlice("keep"))
 	if err != nil {
 		return err
 	}
 	switch {
 	case c.Bool("json"):
 		if c.Bool("tensors") {
-			in.Tensors = tensorDocuments(m)
+			in.Tensors = inspect.TensorDocuments(m)
 		}
 		if err := con.JSON(*in); err != nil {
 			return err
 		}
 	case c.Bool("tensors"):
-		listTensors(con, m)
-		warnOf(con, m)
+		inspect.ListTensors(con, m)
+		inspect.Warn(con, m)
 		return m.Err()
 	default:
-		showInspection(con, in)
-		return in.listedErrors()
+		inspect.Show(con, in)
+		return in.ListedErrors()
 	}
-	return unsound(m)
-}
-
-// listedErrors stands for the errors that the screen has shown.
-func (in *inspection) listedErrors() error {
-	switch n, _ := in.countProblems(); {
-	case n == 0:
-		return nil
-	case n == 1:
-		return errors.New("an error was found, listed above; numbers may be wrong")
-	case n <= screenProblems:
-		return fmt.Errorf("%s were found, listed above; numbers may be wrong", text.Count(n, "error"))
-	default:
-		return fmt.Errorf("%s were found, of which %d are listed above; numbers may be wrong", text.Count(n, "error"), screenProblems)
-	}
-}
-
-// warnOf prints a few of the warnings about a model, where no screen lists them.
-func warnOf(con *ui.Console, m *gguf.Model) {
-	warnings := 0
-	for _, p := range m.Problems {
-		if p.Severity != gguf.Warning {
-			continue
-		}
-		if warnings++; warnings <= screenProblems {
-			con.Warnf("%v", p)
-		}
-	}
-	if more := warnings - screenProblems; more > 0 {
-		con.Warnf("and %s more", text.Grouped(more))
-	}
-}
-
-// unsound is the error of a model with problems that make numbers wrong.
-func unsound(m *gguf.Model) error {
-	var first gguf.Problem
-	found := 0
-	for _, p := range m.Problems {
-		if p.Severity != gguf.Error {
-			continue
-		}
-		if found++; found == 1 {
-			first = p
-		}
-	}
-	switch found {
-	case 0:
-		return nil
-	case 1:
-		return fmt.Errorf("%v", first)
-	}
-	return fmt.Errorf("%v (and %s)", first, text.Count(found-1, "more error"))
-}
-
-// A keyDocument is what "inspect --json --key" prints.
-type keyDocument struct {
-	Schema string        `json:"schema"`
-	Key    document.Text `json:"key"`
-	Type   string        `json:"type"`
-	Length int64         `json:"length"`
-	Value  any           `json:"value"`
-}
-
-// showKey prints one value whole.
-func showKey(con *ui.Console, m *gguf.Model, key string, asJSON bool) error {
-	md := m.Metadata()
-	v, ok := md.Get(key)
-	if !ok {
-		return missingKey(m, key)
-	}
-	if err := printKey(con, key, v, asJSON); err != nil {
-		return fmt.Errorf("%s: key %q: %w", text.Safe(m.Files[0].Name), key, err)
-	}
-	return nil
-}
-
-func printKey(con *ui.Console, key string, v gguf.Value, asJSON bool) error {
-	if err := metadata.CheckPrintable(v); err != nil {
-		return err
-	}
-	if asJSON {
-		doc := keyDocument{"ggufreap/value/v1", document.Text(key), v.TypeName(), v.Len(), document.Value{Value: v}}
-		if v.Type() == gguf.Array {
-			doc.Value = document.Items(v)
-		}
-		return con.JSON(doc)
-	}
-	if v.Type() == gguf.Array {
-		return v.Each(func(_ int64, e gguf.Value) error {
-			line, err := metadata.Line(e)
-			con.Printf("%s\n", line)
-			return err
-		})
-	}
-	if v.Type() == gguf.Text {
-		s, err := document.TextOf(v)
-		con.Printf("%s\n", text.SafeLines(s))
-		return err
-	}
-	con.Printf("%s\n", document.Scalar(v))
-	return nil
-}
-
-func missingKey(m *gguf.Model, key string) error {
-	if !m.HasMetadata() {
-		return fmt.Errorf("%s: metadata key %q is not known: %s", text.Safe(m.Name), key, noFirstShard)
-	}
-	err := fmt.Errorf("%s: no metadata key %q", text.Safe(m.Files[0].Name), key)
-	md := m.Metadata()
-	if full := md.ArchKey(key); hasKey(md, full) {
-		return hint.With(err, "did you mean %q?", full)
-	}
-	if near := args.Closest(key, md.Keys()); near != "" {
-		return hint.With(err, "did you mean %q?", near)
-	}
-	return hint.With(err, "inspect --json lists all keys")
-}
-
-func hasKey(md *gguf.Metadata, key string) bool {
-	_, ok := md.Get(key)
-	return ok
+	return inspect.Unsound(m)
 }

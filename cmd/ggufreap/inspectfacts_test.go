@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ggufreap/cmd/ggufreap/internal/inspect"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
@@ -62,7 +63,7 @@ func TestInspectStatesOnlyWhatIsThere(t *testing.T) {
 		{"tokenizer without a model", single(with(bare(), func(md *gguf.Metadata) { md.Set("tokenizer.ggml.tokens", gguf.TextsValue("a", "b", "c", "d")) })),
 			[]string{"bare.gguf"}, exitOK, []string{"\ntokenizer       4 tokens\n"}, nil},
 		{"long title", single(with(bare(), func(md *gguf.Metadata) { md.Set("general.name", gguf.TextValue(longName)) })),
-			[]string{"bare.gguf"}, exitOK, []string{"bare: " + strings.Repeat(`\x01`, longTitle/4-1) + "\\...\n"}, nil},
+			[]string{"bare.gguf"}, exitOK, []string{"bare: " + strings.Repeat(`\x01`, inspect.LongTitle/4-1) + "\\...\n"}, nil},
 		{"long architecture", single(with(bare(), func(md *gguf.Metadata) { md.Set("general.architecture", gguf.TextValue(longName)) })),
 			[]string{"bare.gguf"}, exitOK, []string{"\n" + strings.Repeat(`\x01`, text.LineColumns/4-1) + "\\..., GGUF"}, nil},
 		{"types of a fork", single(bare(

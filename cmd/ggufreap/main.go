@@ -9,7 +9,9 @@
 // urfave/cli and words errors about by package args; what it is told by files it reads and
 // writes by package files.
 //
-// The tool kit lies in internal/, a package for each noun, and knows no command.
+// Below internal/ lies the tool kit, a package for each noun, which knows no command; and a
+// room for each large answer (inspect, diff, verification, release), where the model of the
+// answer, its screen and its document stand apart.
 //
 // main.go turns errors into exit codes and signals into an end.
 package main

@@ -3,13 +3,13 @@ package main
 import (
 	"bytes"
 	"errors"
-	"io"
 
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
 	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/inspect"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
@@ -133,7 +133,7 @@ func pinAction(con *ui.Console, c *cli.Context) error {
 			return err
 		}
 	}
-	warnOf(con, m)
+	inspect.Warn(con, m)
 	if format == formatGGUFHash {
 		return writeGGUFHashes(con, c, m)
 	}
@@ -203,7 +203,7 @@ func writeGGUFHashes(con *ui.Console, c *cli.Context, m *gguf.Model) error {
 
 // reportPin writes the pin and prints it or what it says.
 func reportPin(con *ui.Console, c *cli.Context, pin *manifest.Pin, m *gguf.Model) error {
-	written, err := savePin(c.String("output"), pin, c.Bool("force"), m.Paths())
+	written, err := files.WritePin(c.String("output"), pin, c.Bool("force"), m.Paths())
 	if err != nil {
 		return err
 	}
@@ -219,17 +219,9 @@ func reportPin(con *ui.Console, c *cli.Context, pin *manifest.Pin, m *gguf.Model
 	return nil
 }
 
-// savePin writes a pin document, unless path is "", and returns its size.
-func savePin(path string, pin *manifest.Pin, force bool, sources []string) (int64, error) {
-	if path == "" {
-		return 0, nil
-	}
-	return files.Write(path, force, sources, func(w io.Writer) error { return manifest.EncodePin(w, path, pin) })
-}
-
 // describePin prints a summary.
 func describePin(con *ui.Console, pin *manifest.Pin) {
-	con.Field("artifact", "%s, %s, %s", text.Safe(pin.Artifact.Name), architectureText(pin.Artifact.Architecture), text.Files(pin.Artifact.Shards))
+	con.Field("artifact", "%s, %s, %s", text.Safe(pin.Artifact.Name), text.Architecture(pin.Artifact.Architecture), text.Files(pin.Artifact.Shards))
 	con.Field("files", "%s", text.Size(pin.Artifact.FileBytes))
 	con.Field("tensors", "%s, %s", text.Grouped(len(pin.Tensors)), text.Size(pin.Artifact.TensorBytes))
 	tensors, slabs := 0, 0
@@ -298,5 +290,5 @@ func checkArtifact(con *ui.Console, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return report(con, c, "ggufreap/check/v1", seen)
+	return report(con, seen, "ggufreap/check/v1", c.Bool("json"))
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"ggufreap/cmd/ggufreap/internal/release"
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
 	"ggufreap/manifest"
@@ -368,7 +369,7 @@ func TestVerifyHoldsThePlanAgainstTheRelease(t *testing.T) {
 		}
 	}
 
-	plan := filepath.Join("release", planName)
+	plan := filepath.Join("release", release.PlanName)
 	sound, err := os.ReadFile(plan)
 	if err != nil {
 		t.Fatal(err)

@@ -1,19 +1,15 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/release"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
-	"ggufreap/gguf"
 	"ggufreap/manifest"
-	"ggufreap/manifest/stage"
-	"ggufreap/reap"
-	"ggufreap/reap/planfile"
 )
 
 const pruneHelp = `Write the derivative of a model that keeps some of its routed experts.
@@ -115,121 +111,15 @@ func pruneAction(con *ui.Console, c *cli.Context) error {
 	return reportRelease(con, c, r, d)
 }
 
-// A derivative is a pruned model that is settled to the last byte, and not written yet.
-type derivative struct {
-	source   *source
-	plan     *reap.Plan
-	document []byte // the plan's
-	layout   *gguf.Layout
-	stem     string
-}
-
-// newDerivative reads or makes the plan and lays its output out.
-func newDerivative(con *ui.Console, c *cli.Context, s *source) (*derivative, error) {
-	plan, err := planFor(con, c, s)
-	if err != nil {
-		return nil, err
-	}
-	d := &derivative{source: s, plan: plan}
-	if d.stem, err = stemFlag(c, derivedStem(s.Name, plan.KeepCount)); err != nil {
-		return nil, err
-	}
-	if d.document, err = planfile.Encode(plan); err != nil {
-		return nil, err
-	}
-	provenance := reap.Provenance{Plan: plan, PlanDigest: manifest.DigestBytes(d.document).String(), SourceWeights: s.weights()}
-	if c.Bool("no-provenance-keys") {
-		provenance = reap.Provenance{}
-	}
-	contents, err := derive(c, s, plan, provenance)
-	if err != nil {
-		return nil, err
-	}
-	split, err := pruneSplit(c, s)
-	if err != nil {
-		return nil, err
-	}
-	if d.layout, err = gguf.NewLayout(contents, split); err != nil {
-		return nil, s.named(err)
-	}
-	return d, s.named(manifest.CheckNames(d.layout))
-}
-
-func planFor(con *ui.Console, c *cli.Context, s *source) (*reap.Plan, error) {
-	path := c.String("plan")
-	switch {
-	case path == "":
-		ch, err := choose(con, c, s)
-		if err != nil {
-			return nil, err
-		}
-		return ch.plan, nil
-	case choosing(c):
-		return nil, args.Usagef("--plan and the choosing flags contradict each other, give one or the other")
-	}
-	return loadPlan(path, s, func(plan *reap.Plan) error { return applyRules(c, plan, s.experts) })
-}
-
-// derive returns the contents of the model that a plan makes of a source.
-func derive(c *cli.Context, s *source, plan *reap.Plan, provenance reap.Provenance) (gguf.Contents, error) {
-	views, err := reap.Views(c.Context, s.Model, s.experts, plan)
-	if err != nil {
-		return gguf.Contents{}, s.named(err)
-	}
-	md, err := reap.Metadata(s.Model, s.experts, plan, provenance, c.StringSlice("copy-key")...)
-	if err != nil {
-		return gguf.Contents{}, s.named(err)
-	}
-	return gguf.Contents{Version: s.Files[0].Version, Metadata: md, Views: views}, nil
-}
-
-// derivedStem names a derivative after its source: "X" that keeps 568 is "X-REAP568".
-func derivedStem(name string, keep int) string {
-	return fmt.Sprintf("%s-REAP%d", name, keep)
-}
-
-// pruneSplit settles the cut: what the flags say, else the preset's, else the source's.
-func pruneSplit(c *cli.Context, s *source) (gguf.Split, error) {
-	split, given, err := readSplit(c)
-	if err != nil || given {
-		return split, err
-	}
-	if name := c.String("preset"); name != "" {
-		preset, err := reap.FindPreset(name)
-		return gguf.Split{Shards: preset.Shards}, err
-	}
-	return gguf.Split{Shards: s.Shards}, nil
-}
-
-// release is what prune writes.
-func (d *derivative) release(c *cli.Context) *release {
-	return &release{
-		task:      "prune",
-		folder:    c.String("output"),
-		stem:      d.stem,
-		layout:    d.layout,
-		source:    d.source.Model,
-		slabs:     slabCount(d.source.experts, d.plan.KeepCount),
-		documents: []smallFile{{planName, d.document}},
-		origin: []stage.Fact{
-			{Name: "plan", Digest: manifest.DigestBytes(d.document)},
-			{Name: "source's structure digest", Digest: d.source.structure},
-		},
-	}
-}
-
-// planName is the plan's file name in a release.
-const planName = "plan.json"
-
 // reportRelease prints what was, or would be, written.
-func reportRelease(con *ui.Console, c *cli.Context, r *release, d *derivative) error {
+func reportRelease(con *ui.Console, c *cli.Context, r *release.Release, d *derivative) error {
 	if c.Bool("json") {
-		return con.JSON(r.document())
+		return con.JSON(r.Document())
 	}
 	con.Field("source", "%s, %s, %s", text.Safe(d.source.Name), text.Safe(d.source.experts.Architecture), text.Count(d.source.Shards, "shard"))
 	con.Field("keep", "%d of %d experts in each of %s", d.plan.KeepCount, d.plan.NumExperts, text.Count(len(d.plan.Layers), "layer"))
 	con.Field("criterion", "%s", criterionText(d.plan.Criterion))
 	con.Field("source bytes", "%s", sourceBytes(c, r, d))
-	describeRelease(con, r)
+	release.Describe(con, r)
 	return nil
 }

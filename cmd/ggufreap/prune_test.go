@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"ggufreap/cmd/ggufreap/internal/release"
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
 )
@@ -108,7 +109,7 @@ func TestPruneWritesTheParentsBytes(t *testing.T) {
 	if pruned.Shards != 14 || pruned.Name != "K3-REAP568" {
 		t.Errorf("release is %s in %d shards, want K3-REAP568 in 14", pruned.Name, pruned.Shards)
 	}
-	keep := readKeep(t, filepath.Join(dir, planName))
+	keep := readKeep(t, filepath.Join(dir, release.PlanName))
 	if len(pruned.Tensors()) != len(source.Tensors()) {
 		t.Fatalf("%d tensors, want %d", len(pruned.Tensors()), len(source.Tensors()))
 	}
@@ -250,7 +251,7 @@ func TestPruneGivesTheSameFolderForAnyWorkers(t *testing.T) {
 func TestDryRunSaysWhatIsWritten(t *testing.T) {
 	files := writeModel(t, smallK3(), 3)
 	for _, split := range [][]string{{"--shards", "6"}, {"--max-shard-size", "100kB"}, {"--max-shard-tensors", "20"}, {"--max-shard-tensors", "20", "--empty-first"}, nil} {
-		run := func(more ...string) (doc releaseDocument) {
+		run := func(more ...string) (doc release.Document) {
 			args := slices.Concat([]string{"prune", "--keep", "16", "--json"}, split, more, files[1:2])
 			if err := json.Unmarshal([]byte(succeed(t, args...)), &doc); err != nil {
 				t.Fatal(err)
@@ -344,7 +345,7 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 		want   string
 	}{
 		{"a flipped byte", func(dir string) error { return flip(filepath.Join(dir, "small-REAP16-00002-of-00003.gguf"), -1) }, nil, "small-REAP16-00002-of-00003.gguf"},
-		{"a flipped byte of the plan", func(dir string) error { return flip(filepath.Join(dir, planName), 5) }, nil, planName},
+		{"a flipped byte of the plan", func(dir string) error { return flip(filepath.Join(dir, release.PlanName), 5) }, nil, release.PlanName},
 		{"a missing shard", func(dir string) error { return os.Remove(filepath.Join(dir, "small-REAP16-00003-of-00003.gguf")) }, nil, "missing"},
 		{"a cut shard", func(dir string) error {
 			return os.Truncate(filepath.Join(dir, "small-REAP16-00003-of-00003.gguf"), 5000)

@@ -5,6 +5,8 @@ import (
 
 	"ggufreap/cmd/ggufreap/internal/args"
 	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/inspect"
+	"ggufreap/cmd/ggufreap/internal/release"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/gguf"
 )
@@ -80,7 +82,7 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 	if err := m.CheckWritable(); err != nil {
 		return err
 	}
-	warnOf(con, m)
+	inspect.Warn(con, m)
 	stem, err := stemFlag(c, m.Name)
 	if err != nil {
 		return err
@@ -89,21 +91,21 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	r := &release{
-		task:   "reshard",
-		folder: c.String("output"),
-		stem:   stem,
-		layout: layout,
-		source: m,
+	r := &release.Release{
+		Task:   "reshard",
+		Folder: c.String("output"),
+		Stem:   stem,
+		Layout: layout,
+		Source: m,
 	}
 	if !c.Bool("dry-run") {
-		if r.pin, err = writeRelease(con, c, r); err != nil {
+		if err := release.Write(c.Context, con, r, writeOptions(c)); err != nil {
 			return err
 		}
 	}
 	if c.Bool("json") {
-		return con.JSON(r.document())
+		return con.JSON(r.Document())
 	}
-	describeRelease(con, r)
+	release.Describe(con, r)
 	return nil
 }

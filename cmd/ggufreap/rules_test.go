@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"ggufreap/cmd/ggufreap/internal/release"
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
 )
@@ -62,7 +63,7 @@ func TestRules(t *testing.T) {
 			if r.code != 0 {
 				t.Fatalf("exit %d:\n%s", r.code, r.stderr)
 			}
-			plan, err := os.ReadFile(filepath.Join(out, planName))
+			plan, err := os.ReadFile(filepath.Join(out, release.PlanName))
 			if err != nil || !strings.Contains(string(plan), c.recorded) {
 				t.Errorf("plan.json lacks %s (%v)", c.recorded, err)
 			}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ggufreap/cmd/ggufreap/internal/inspect"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
@@ -25,7 +26,7 @@ func TestScreensFitTheTerminal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in, err := inspect(m, nil)
+		in, err := inspect.New(m, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,8 +34,8 @@ func TestScreensFitTheTerminal(t *testing.T) {
 			var out bytes.Buffer
 			con := ui.New(nil, &out, nil)
 			con.Width = width
-			showInspection(con, in)
-			listTensors(con, m)
+			inspect.Show(con, in)
+			inspect.ListTensors(con, m)
 			con.Flush()
 			for line := range strings.Lines(out.String()) {
 				if line = strings.TrimSuffix(line, "\n"); text.Columns(line) >= width {

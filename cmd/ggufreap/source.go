@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/cmd/ggufreap/internal/inspect"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
@@ -72,7 +73,7 @@ func (e sourceError) Unwrap() error { return e.err }
 
 // warnOfSource says what is odd about the source and its experts and stops nothing.
 func warnOfSource(con *ui.Console, s *source) {
-	warnOf(con, s.Model)
+	inspect.Warn(con, s.Model)
 	for _, note := range s.experts.Notes {
 		con.Warnf("%s: %s", text.Safe(s.Name), note)
 	}

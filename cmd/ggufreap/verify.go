@@ -1,15 +1,12 @@
 package main
 
 import (
-	"strconv"
-
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
-	"ggufreap/cmd/ggufreap/internal/document"
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/ui"
-	"ggufreap/cmd/ggufreap/internal/ui/text"
+	"ggufreap/cmd/ggufreap/internal/verification"
 	"ggufreap/manifest"
 	"ggufreap/manifest/verify"
 )
@@ -97,125 +94,48 @@ func verifyAction(con *ui.Console, c *cli.Context) error {
 		}
 		expect = append(expect, list...)
 	}
-	job, err := newVerification(c)
-	if err != nil {
-		return err
+	if c.IsSet("plan") && !c.IsSet("source-pin") {
+		return args.Usagef("--plan says what the release keeps of its source, so --source-pin is needed too")
+	}
+	job := &verification.Job{Path: c.Args().First(), PlanPath: c.String("plan"), Strict: c.Bool("strict")}
+	if path := c.String("source-pin"); path != "" {
+		var err error
+		if job.Source, err = manifest.ReadPin(path); err != nil {
+			return err
+		}
 	}
 	p := con.StartProgress("verify", 0)
-	seen, err := verify.Release(c.Context, job.path, verify.Options{
+	seen, err := verify.Release(c.Context, job.Path, verify.Options{
 		Fast:     c.Bool("fast"),
 		Strict:   c.Bool("strict"),
 		Expect:   expect,
-		Inspect:  job.inspect,
-		Source:   job.source,
-		Prove:    job.prove,
+		Inspect:  job.Inspect,
+		Source:   job.Source,
+		Prove:    job.Prove,
 		Workers:  c.Int("workers"),
 		Progress: p.Set,
 	})
 	p.Finish()
 	if err == nil {
-		err = job.err
+		err = job.Err
 	}
 	if err != nil {
 		return err
 	}
-	return report(con, c, "ggufreap/verify/v1", seen)
+	return report(con, seen, "ggufreap/verify/v1", c.Bool("json"))
 }
 
 // report prints what a check saw, and turns findings into the exit code.
-func report(con *ui.Console, c *cli.Context, schema string, r *verify.Report) error {
-	if c.Bool("json") {
-		if err := con.JSON(newReportDocument(schema, r)); err != nil {
+func report(con *ui.Console, r *verify.Report, schema string, asJSON bool) error {
+	if asJSON {
+		if err := con.JSON(verification.NewDocument(schema, r)); err != nil {
 			return err
 		}
 	} else {
-		printReport(con, r)
+		verification.Show(con, r)
 	}
 	if !r.OK() {
 		return errDiffers
 	}
 	return nil
-}
-
-// maxFindings bounds the findings that are printed; the JSON document has all.
-const maxFindings = 50
-
-// printReport prints what verify saw.
-func printReport(con *ui.Console, r *verify.Report) {
-	if a := r.Artifact; a != nil {
-		con.Field("artifact", "%s, %s, %s", text.Safe(a.Name), architectureText(a.Architecture), text.Count(a.Shards, "shard"))
-		con.Field("files", "%s", text.Size(a.FileBytes))
-		con.Field("tensor data", "%s", text.Size(a.TensorBytes))
-	}
-	for _, what := range r.Checked {
-		con.Field("checked", "%s", text.Safe(what))
-	}
-	for _, g := range r.Gaps {
-		con.Field("not checked", "%s", text.Safe(g.What))
-		con.Field("", "leaves open: %s", text.Safe(g.Leaves))
-	}
-	for _, n := range r.Notes {
-		place := ""
-		if n.File != "" {
-			place = text.Safe(n.File) + ": "
-		}
-		con.Field("note", "%s%s", place, text.Safe(n.What))
-	}
-	if r.Proof != nil {
-		printProof(con, r.Proof)
-	}
-	con.Printf("\n")
-	for _, f := range r.Findings[:min(len(r.Findings), maxFindings)] {
-		con.StyledField(ui.Red, string(f.Kind), findingPlace(f)+text.Safe(f.What))
-	}
-	if more := len(r.Findings) - maxFindings; more > 0 {
-		con.Field("", "and %s more; --json lists them all", text.Count(more, "finding"))
-	}
-	if r.OK() {
-		con.Field("result", "nothing found")
-		return
-	}
-	con.Field("result", "%s", con.Paint(ui.Red, text.Count(len(r.Findings), "finding")))
-}
-
-// findingPlace names where a finding is, ready to be followed by what it is.
-func findingPlace(f verify.Finding) string {
-	place := ""
-	if f.File != "" {
-		place += text.Safe(f.File) + ": "
-	}
-	if f.Tensor != "" {
-		place += "tensor " + text.Safe(strconv.Quote(f.Tensor)) + ": "
-	}
-	if f.Expert != manifest.NoExpert {
-		place += "expert " + text.Grouped(f.Expert) + ": "
-	}
-	return place
-}
-
-// reportDocument is the document of verify --json and pin --check --json.
-type reportDocument struct {
-	Schema   string             `json:"schema"`
-	OK       bool               `json:"ok"`
-	Path     document.Text      `json:"path"`
-	Artifact *manifest.Artifact `json:"artifact"` // null when no model could be opened
-	Findings []verify.Finding   `json:"findings"`
-	Checked  []string           `json:"checked"`
-	Gaps     []verify.Gap       `json:"gaps"`
-	Notes    []verify.Note      `json:"notes"`
-	Proof    *verify.Proof      `json:"proof"` // null without a pin of the source
-}
-
-func newReportDocument(schema string, r *verify.Report) reportDocument {
-	return reportDocument{
-		Schema:   schema,
-		OK:       r.OK(),
-		Path:     document.Text(r.Path),
-		Artifact: r.Artifact,
-		Findings: r.Findings,
-		Checked:  r.Checked,
-		Gaps:     r.Gaps,
-		Notes:    r.Notes,
-		Proof:    r.Proof,
-	}
 }

@@ -117,3 +117,11 @@ func CheckOutput(path string, force bool, sources []string) error {
 	}
 	return nil
 }
+
+// WritePin writes a pin document, unless path is "", and returns its size.
+func WritePin(path string, pin *manifest.Pin, force bool, sources []string) (int64, error) {
+	if path == "" {
+		return 0, nil
+	}
+	return Write(path, force, sources, func(w io.Writer) error { return manifest.EncodePin(w, path, pin) })
+}

@@ -78,5 +78,12 @@ func (con *Console) DigestField(label, what, digest string) {
 	con.Printf("%*s\n", con.Width-1, digest)
 }
 
-// json writes a document, the fields of a struct, to stdout.
+// JSON writes a document, the fields of a struct, to stdout.
 func (con *Console) JSON(doc any) error { return document.Write(con.Out, doc) }
+
+// More says how many lines of a list are left out, if any are.
+func (con *Console) More(more int, noun string) {
+	if more > 0 {
+		con.Printf("and %s more; --json lists them\n", text.Count(more, noun))
+	}
+}

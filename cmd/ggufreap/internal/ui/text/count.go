@@ -37,3 +37,15 @@ func Names(names []string, most int) string {
 func Differ[T words.Integer](n T, noun string) string {
 	return Count(n, noun) + " " + words.Verb(n, "differs", "differ")
 }
+
+// Shape writes dims, innermost first: "7168x896".
+func Shape(shape []uint64) string {
+	if len(shape) == 0 {
+		return "scalar"
+	}
+	dims := make([]string, len(shape))
+	for i, d := range shape {
+		dims[i] = fmt.Sprint(d)
+	}
+	return strings.Join(dims, "x")
+}

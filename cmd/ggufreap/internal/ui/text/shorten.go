@@ -52,3 +52,11 @@ func Abridge(s string) string {
 	}
 	return fmt.Sprintf("%s ... (%s left out) ... %s", s[:head], Count(tail-head, "byte"), s[tail:])
 }
+
+// Architecture writes the name of an architecture, which may be "".
+func Architecture(name string) string {
+	if name == "" {
+		return "no architecture named"
+	}
+	return Shorten(name)
+}

@@ -1,4 +1,4 @@
-package main
+package inspect
 
 import (
 	"fmt"
@@ -25,15 +25,15 @@ const (
 
 // What the screen shows at most of a text that has no bound, in columns.
 const (
-	longTitle   = 200
+	LongTitle   = 200
 	longProblem = 1000 // each of a problem's place and what it is
 )
 
 // noFirstShard is why nothing is known of a model's metadata.
 const noFirstShard = "the first shard, which has the metadata, is missing or cannot be read"
 
-// showInspection prints the screen.
-func showInspection(con *ui.Console, in *inspection) {
+// Show prints the screen.
+func Show(con *ui.Console, in *Inspection) {
 	showTitle(con, in)
 	showSizes(con, in)
 	showLayers(con, in)
@@ -44,25 +44,18 @@ func showInspection(con *ui.Console, in *inspection) {
 	showProblems(con, in)
 }
 
-func showTitle(con *ui.Console, in *inspection) {
+func showTitle(con *ui.Console, in *Inspection) {
 	title := text.Safe(string(in.Name))
 	if in.Title != "" && in.Title != in.Name {
-		title += ": " + text.ShortenTo(string(in.Title), longTitle)
+		title += ": " + text.ShortenTo(string(in.Title), LongTitle)
 	}
 	con.Paragraph(ui.Bold, text.Abridge(title))
-	architecture := text.Abridge(architectureText(string(in.Architecture))) + ", "
+	architecture := text.Abridge(text.Architecture(string(in.Architecture))) + ", "
 	if in.noMetadata {
 		architecture = "architecture not known: " + noFirstShard + "\n"
 	}
 	con.Paragraph("", architecture+fmt.Sprintf("GGUF version %d, %s endian, alignment %s", in.Version, in.ByteOrder, alignmentText(in.Shards)))
 	con.Printf("\n")
-}
-
-func architectureText(name string) string {
-	if name == "" {
-		return "no architecture named"
-	}
-	return text.Shorten(name)
 }
 
 // alignmentText gives the alignment, or the least and greatest of shards that differ.
@@ -77,7 +70,7 @@ func alignmentText(shards []shardInfo) string {
 	return fmt.Sprintf("%d to %d, as shards differ", least, greatest)
 }
 
-func showSizes(con *ui.Console, in *inspection) {
+func showSizes(con *ui.Console, in *Inspection) {
 	con.Field("files", "%s, %s", shardText(in), text.Size(in.FileBytes))
 	showShards(con, "missing", in.Missing)
 	showShards(con, "unreadable", in.Unreadable)
@@ -112,7 +105,7 @@ func showShards(con *ui.Console, label string, shards []document.Text) {
 	con.StyledField(ui.Red, label, text.Names(names, screenMissing))
 }
 
-func tensorsText(in *inspection) string {
+func tensorsText(in *Inspection) string {
 	n := text.Grouped(in.TensorCount)
 	switch {
 	case in.statedTensors > uint64(in.TensorCount):
@@ -123,7 +116,7 @@ func tensorsText(in *inspection) string {
 	return n + ", " + text.Size(in.TensorBytes)
 }
 
-func shardText(in *inspection) string {
+func shardText(in *Inspection) string {
 	if len(in.Shards) < in.ShardCount {
 		return fmt.Sprintf("%s of %s", text.Grouped(len(in.Shards)), text.Count(in.ShardCount, "shard"))
 	}
@@ -143,7 +136,7 @@ func parameterText(n uint64) string {
 	return text.Grouped(n)
 }
 
-func showLayers(con *ui.Console, in *inspection) {
+func showLayers(con *ui.Console, in *Inspection) {
 	if in.Layers.Count > 0 {
 		con.Field("layers", "%s", layerText(in.Layers))
 	}
@@ -209,7 +202,7 @@ func layerText(l layersInfo) string {
 }
 
 // showText prints what the metadata says of use: context, tokenizer, license.
-func showText(con *ui.Console, in *inspection) {
+func showText(con *ui.Console, in *Inspection) {
 	if in.ContextLength != nil {
 		con.Field("context", "%s", text.Count(*in.ContextLength, "token"))
 	}
@@ -237,7 +230,7 @@ func tokenizerText(t *tokenizer) string {
 	return strings.Join(parts, ", ")
 }
 
-func showTypes(con *ui.Console, in *inspection) {
+func showTypes(con *ui.Console, in *Inspection) {
 	if len(in.Types) == 0 {
 		return
 	}
@@ -251,10 +244,10 @@ func showTypes(con *ui.Console, in *inspection) {
 			}
 		}
 	})
-	showMore(con, len(in.Types)-screenTypes, "type")
+	con.More(len(in.Types)-screenTypes, "type")
 }
 
-func showKeep(con *ui.Console, in *inspection) {
+func showKeep(con *ui.Console, in *Inspection) {
 	if in.Experts == nil || len(in.Experts.Keep) == 0 {
 		return
 	}
@@ -276,7 +269,7 @@ func showKeep(con *ui.Console, in *inspection) {
 	})
 }
 
-func showProvenance(con *ui.Console, in *inspection) {
+func showProvenance(con *ui.Console, in *Inspection) {
 	pairs := in.provenance()
 	if len(pairs) == 0 {
 		return
@@ -300,7 +293,7 @@ func pairRows(pairs []pair) iter.Seq[[]string] {
 }
 
 // showProblems prints the problems, errors first.
-func showProblems(con *ui.Console, in *inspection) {
+func showProblems(con *ui.Console, in *Inspection) {
 	errors, warnings := in.countProblems()
 	con.Printf("\n")
 	if errors+warnings == 0 {
@@ -327,7 +320,7 @@ func showProblems(con *ui.Console, in *inspection) {
 
 // typeFlags returns what would teach the types whose block size is not known. An id
 // that one fork uses has that fork's.
-func (in *inspection) typeFlags() []string {
+func (in *Inspection) typeFlags() []string {
 	var flags []string
 	for _, t := range in.Types {
 		if t.Known {

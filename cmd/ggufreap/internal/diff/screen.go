@@ -1,4 +1,4 @@
-package main
+package diff
 
 import (
 	"fmt"
@@ -13,11 +13,11 @@ import (
 	"ggufreap/manifest"
 )
 
-// showDifference prints the screen.
-func showDifference(con *ui.Console, d *difference) {
+// Show prints the screen.
+func Show(con *ui.Console, d *Difference) {
 	for _, s := range []struct {
 		label string
-		*side
+		*Side
 	}{{"a", d.a}, {"b", d.b}} {
 		con.Field(s.label, "%s", text.Safe(s.path))
 		con.Field("", "%s, %s, %s", text.Safe(s.pin.Artifact.Name), text.Files(s.pin.Artifact.Shards), text.Count(len(s.pin.Tensors), "tensor"))
@@ -41,7 +41,7 @@ func showDifference(con *ui.Console, d *difference) {
 	}
 }
 
-func (d *difference) weightsText() string {
+func (d *Difference) weightsText() string {
 	text := sameOr(len(d.tensors) == 0, text.Differ(len(d.tensors), "tensor"))
 	if d.dataCompared() {
 		return text
@@ -56,8 +56,11 @@ func sameOr(same bool, otherwise string) string {
 	return otherwise
 }
 
+// mostNames bounds the names that a note lists.
+const mostNames = 6
+
 // notes lists what differs and does not make a model another one.
-func (d *difference) notes() []string {
+func (d *Difference) notes() []string {
 	var notes []string
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	a, b := d.a.pin, d.b.pin
@@ -68,15 +71,15 @@ func (d *difference) notes() []string {
 		note("the tensors that both have stand in another order")
 	}
 	if names := manifest.OtherDims(a, b); len(names) > 0 {
-		note("stored dims of 1 at the outer end differ, which identity leaves out: %s", text.Names(names, screenMissing))
+		note("stored dims of 1 at the outer end differ, which identity leaves out: %s", text.Names(names, mostNames))
 	}
 	if len(d.padded) > 0 {
-		note("padding behind %s of unknown type differs, which weights digests count: %s", text.Count(len(d.padded), "tensor"), text.Names(d.padded, screenMissing))
+		note("padding behind %s of unknown type differs, which weights digests count: %s", text.Count(len(d.padded), "tensor"), text.Names(d.padded, mostNames))
 	}
 	if d.valuesKnown() {
 		return append(notes, d.fileNotes()...)
 	}
-	for i, s := range []*side{d.a, d.b} {
+	for i, s := range []*Side{d.a, d.b} {
 		if s.byteOrder() == "big" {
 			note("%c is big endian, and a pin does not tell its byte order: equal bytes mean equal weights only if the orders are equal", "ab"[i])
 		}
@@ -85,14 +88,14 @@ func (d *difference) notes() []string {
 }
 
 // fileNotes are the notes that only two artifacts give.
-func (d *difference) fileNotes() []string {
+func (d *Difference) fileNotes() []string {
 	var notes []string
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	if !d.sameKeyOrder {
 		note("the keys that both have stand in another order")
 	}
 	if keys := d.oddSplitKeys(); len(keys) > 0 {
-		note("split keys that differ: %s", text.Names(keys, screenMissing))
+		note("split keys that differ: %s", text.Names(keys, mostNames))
 	}
 	if a, b := d.a.version(), d.b.version(); a != b {
 		note("GGUF version %d, and version %d", a, b)
@@ -105,7 +108,7 @@ func (d *difference) fileNotes() []string {
 
 // oddSplitKeys are the split keys that differ, without those that must when one side is
 // cut into more shards.
-func (d *difference) oddSplitKeys() []string {
+func (d *Difference) oddSplitKeys() []string {
 	if d.a.pin.Artifact.Shards == d.b.pin.Artifact.Shards {
 		return d.splitKeys
 	}
@@ -135,13 +138,7 @@ func showTensorChanges(con *ui.Console, changes []manifest.TensorChange) {
 			}
 		}
 	})
-	showMore(con, len(changes)-len(shown), "tensor")
-}
-
-func showMore(con *ui.Console, more int, noun string) {
-	if more > 0 {
-		con.Printf("and %s more; --json lists them\n", text.Count(more, noun))
-	}
+	con.More(len(changes)-len(shown), "tensor")
 }
 
 // tensorTexts writes what stands on both sides, with sizes where they alone tell that it
@@ -158,7 +155,7 @@ func tensorText(t *manifest.Tensor) string {
 	if t == nil {
 		return "-"
 	}
-	return t.Type + " " + shapeText(t.Shape)
+	return t.Type + " " + text.Shape(t.Shape)
 }
 
 // slabText lists a few of the experts that differ.
@@ -192,7 +189,7 @@ func showKeyChanges(con *ui.Console, first []manifest.KeyChange, all int) {
 			con.Field("", "%s", text)
 		}
 	}
-	showMore(con, all-len(first), "key")
+	con.More(all-len(first), "key")
 }
 
 // showPairChanges prints each key with what a pin has of it.
@@ -211,7 +208,7 @@ func showPairChanges(con *ui.Console, changes []manifest.PairChange) {
 			con.Field("", "b: %s blake3 %s", c.B.Type, c.B.BLAKE3)
 		}
 	}
-	showMore(con, len(changes)-len(shown), "key")
+	con.More(len(changes)-len(shown), "key")
 }
 
 func typedText(v gguf.Value) string { return v.TypeName() + " " + metadata.Short(v) }

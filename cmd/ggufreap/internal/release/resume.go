@@ -1,4 +1,4 @@
-package main
+package release
 
 import (
 	"errors"
@@ -6,8 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-
-	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
 	"ggufreap/cmd/ggufreap/internal/hint"
@@ -18,14 +16,9 @@ import (
 	"ggufreap/manifest/stage"
 )
 
-// interruptHelp says what Ctrl-C does to a command that writes a release.
-const interruptHelp = `Ctrl-C ends the run within a second, keeps finished shards and says how to go
-on. A second one does not wait, and leaves .part files that --resume removes.
-`
-
 // resumeLine is the command line that goes on with what this one began.
-func resumeLine(c *cli.Context) string {
-	words := args.Typed(c)
+func (o Options) resumeLine() string {
+	words := o.Typed
 	if !slices.Contains(words, "--resume") {
 		words = slices.Insert(slices.Clone(words), 1, "--resume")
 	}
@@ -33,21 +26,21 @@ func resumeLine(c *cli.Context) string {
 }
 
 // announce says what --resume found, and prepares for a run that is ended while it waits.
-func announce(con *ui.Console, c *cli.Context, r *release, folder *stage.Folder) {
-	hint := func() string {
-		if _, err := os.Lstat(filepath.Join(r.folder, manifest.JournalName)); err != nil {
+func announce(con *ui.Console, r *Release, folder *stage.Folder, o Options) {
+	goOn := func() string {
+		if _, err := os.Lstat(filepath.Join(r.Folder, manifest.JournalName)); err != nil {
 			return "" // nothing is left, or the folder is gone
 		}
-		return fmt.Sprintf("what is finished stays in %s; to go on: %s", text.Safe(r.folder), resumeLine(c))
+		return fmt.Sprintf("what is finished stays in %s; to go on: %s", text.Safe(r.Folder), o.resumeLine())
 	}
-	con.RestWith(hint)
-	if !c.Bool("resume") {
+	con.RestWith(goOn)
+	if !o.Resume {
 		return
 	}
 	if shards, _ := folder.Resumed(); shards > 0 {
-		con.Notef("%s: going on in %s: %s finished, and checked first", r.task, text.Safe(r.folder), partOf(shards, len(r.layout.Shards)))
+		con.Notef("%s: going on in %s: %s finished, and checked first", r.Task, text.Safe(r.Folder), partOf(shards, len(r.Layout.Shards)))
 	} else {
-		con.Notef("%s: nothing to go on with in %s, beginning", r.task, text.Safe(r.folder))
+		con.Notef("%s: nothing to go on with in %s, beginning", r.Task, text.Safe(r.Folder))
 	}
 }
 
@@ -65,11 +58,11 @@ func warnRedone(con *ui.Console, folder *stage.Folder) {
 }
 
 // explainRefusal adds what to do about a folder that cannot be written to.
-func explainRefusal(c *cli.Context, err error) error {
+func explainRefusal(err error, o Options) error {
 	var space *stage.SpaceError
 	switch {
 	case errors.Is(err, stage.ErrUnfinished):
-		return hint.With(err, "to go on: %s\nto begin anew, remove the folder", resumeLine(c))
+		return hint.With(err, "to go on: %s\nto begin anew, remove the folder", o.resumeLine())
 	case errors.Is(err, stage.ErrDifferent):
 		return hint.With(err, "give what the interrupted run was given, or remove the folder to begin anew")
 	case errors.Is(err, stage.ErrInUse):
@@ -81,20 +74,20 @@ func explainRefusal(c *cli.Context, err error) error {
 }
 
 // explainFailure adds what a run left in its folder.
-func explainFailure(c *cli.Context, r *release, folder *stage.Folder, err, closeErr error) error {
+func (r *Release) explainFailure(folder *stage.Folder, o Options, err, closeErr error) error {
 	if closeErr != nil {
 		err = errors.Join(err, fmt.Errorf("cleaning up: %w", closeErr))
 	}
 	finished, lost := folder.Finished(), folder.Lost()
-	stay := partOf(finished, len(r.layout.Shards)) + " finished"
+	stay := partOf(finished, len(r.Layout.Shards)) + " finished"
 	var other *manifest.DerivationError
 	switch {
 	case errors.Is(lost, stage.ErrMoved):
-		return hint.With(err, "%s, in a folder that is no longer %s", stay, text.Safe(r.folder))
+		return hint.With(err, "%s, in a folder that is no longer %s", stay, text.Safe(r.Folder))
 	case finished == 0:
-		return hint.With(err, "no shard was finished, so nothing was left in %s", text.Safe(r.folder))
+		return hint.With(err, "no shard was finished, so nothing was left in %s", text.Safe(r.Folder))
 	case lost != nil || errors.As(err, &other):
-		return hint.With(err, "%s, in %s, of a source that is not what it was taken for: remove the folder to begin anew", stay, text.Safe(r.folder))
+		return hint.With(err, "%s, in %s, of a source that is not what it was taken for: remove the folder to begin anew", stay, text.Safe(r.Folder))
 	}
-	return hint.With(err, "%s, and kept in %s; to go on: %s", stay, text.Safe(r.folder), resumeLine(c))
+	return hint.With(err, "%s, and kept in %s; to go on: %s", stay, text.Safe(r.Folder), o.resumeLine())
 }

@@ -1,4 +1,4 @@
-package main
+package inspect
 
 import (
 	"math"
@@ -38,7 +38,7 @@ type keepInfo struct {
 
 // addExperts adds what was found of the model's routed experts, the faults that keep it
 // from being pruned, and what depends on which layers have experts.
-func (in *inspection) addExperts(m *gguf.Model, found *reap.Experts, faults reap.Faults, keep []int) error {
+func (in *Inspection) addExperts(m *gguf.Model, found *reap.Experts, faults reap.Faults, keep []int) error {
 	complete := m.Complete()
 	if complete { // faults of a partial set are those of its missing tensors
 		in.addFaults(found, faults)
@@ -64,7 +64,7 @@ func (in *inspection) addExperts(m *gguf.Model, found *reap.Experts, faults reap
 	return in.addSizes(found, keep)
 }
 
-func (in *inspection) addFaults(found *reap.Experts, faults reap.Faults) {
+func (in *Inspection) addFaults(found *reap.Experts, faults reap.Faults) {
 	for _, f := range faults {
 		where := f.Where
 		if where == "" {
@@ -102,7 +102,7 @@ func describeExperts(e *reap.Experts, stated bool) *expertsInfo {
 }
 
 // addSizes computes what experts take and what keeping fewer would save.
-func (in *inspection) addSizes(e *reap.Experts, keep []int) error {
+func (in *Inspection) addSizes(e *reap.Experts, keep []int) error {
 	x := in.Experts
 	var bytes int64
 	for _, t := range e.Tensors() {

@@ -1,8 +1,7 @@
-package main
+package inspect
 
 import (
 	"fmt"
-	"strings"
 
 	"ggufreap/cmd/ggufreap/internal/document"
 	"ggufreap/cmd/ggufreap/internal/ui"
@@ -52,8 +51,8 @@ func roleWord(role reap.Role) string {
 	return "expert"
 }
 
-// tensorDocuments lists the tensors for a document.
-func tensorDocuments(m *gguf.Model) document.Elements {
+// TensorDocuments lists the tensors for a document.
+func TensorDocuments(m *gguf.Model) document.Elements {
 	words := roles(m)
 	return func(yield func(any) error) error {
 		for _, t := range m.Tensors() {
@@ -70,14 +69,14 @@ func tensorDocuments(m *gguf.Model) document.Elements {
 	}
 }
 
-// listTensors prints the tensors as a table, in file order. Shards are numbered as in
+// ListTensors prints the tensors as a table, in file order. Shards are numbered as in
 // their file names.
-func listTensors(con *ui.Console, m *gguf.Model) {
+func ListTensors(con *ui.Console, m *gguf.Model) {
 	words := roles(m)
 	cols := []table.Column{table.Right("shard"), table.Right("offset"), table.Right("bytes"), table.Right("span"), table.Left("type"), table.Left("shape"), table.Left("role"), table.Left("name")}
 	con.Table("", cols, func(yield func([]string) bool) {
 		for _, t := range m.Tensors() {
-			row := []string{shardNumber(t), fmt.Sprint(t.DataOffset()), fmt.Sprint(t.Size), fmt.Sprint(t.Span), t.Type.String(), shapeText(t.Shape), words[t], text.Safe(t.Name)}
+			row := []string{shardNumber(t), fmt.Sprint(t.DataOffset()), fmt.Sprint(t.Size), fmt.Sprint(t.Span), t.Type.String(), text.Shape(t.Shape), words[t], text.Safe(t.Name)}
 			if row[6] == "" {
 				row[6] = "-"
 			}
@@ -95,16 +94,4 @@ func shardNumber(t *gguf.Tensor) string {
 		no = uint64(t.Shard())
 	}
 	return fmt.Sprint(no + 1)
-}
-
-// shapeText writes dims, innermost first: "7168x896".
-func shapeText(shape []uint64) string {
-	if len(shape) == 0 {
-		return "scalar"
-	}
-	dims := make([]string, len(shape))
-	for i, d := range shape {
-		dims[i] = fmt.Sprint(d)
-	}
-	return strings.Join(dims, "x")
 }

@@ -1,4 +1,8 @@
-package main
+// Package inspect is the answer of "inspect": what the headers of an artifact tell. The model
+// of the answer, which is the document too, stands in inspection.go, experts.go and layers.go;
+// what of it a screen shows in screen.go; single values and lists of tensors in key.go and
+// tensors.go. It reads no data of tensors and no flags.
+package inspect
 
 import (
 	"cmp"
@@ -14,9 +18,9 @@ import (
 	"ggufreap/reap"
 )
 
-// An inspection is what the headers of an artifact tell: the document of
+// An Inspection is what the headers of an artifact tell: the document of
 // "inspect --json", and what the screen is printed from.
-type inspection struct {
+type Inspection struct {
 	Schema         string            `json:"schema"`
 	Architecture   document.Text     `json:"architecture"`
 	Name           document.Text     `json:"name"` // the file names' common stem
@@ -82,20 +86,20 @@ type problem struct {
 	What     string `json:"what"`
 }
 
-// inspect gathers what is known of a model. The counts of keep are those that the user
+// New gathers what is known of a model. The counts of keep are those that the user
 // asks about; one that the model does not allow is an error.
-func inspect(m *gguf.Model, keep []int) (*inspection, error) {
+func New(m *gguf.Model, keep []int) (*Inspection, error) {
 	first := m.Files[0]
 	md := m.Metadata()
 	warnings := make(chan []gguf.Problem, 1) // found beside the rest: a model can have very many names
 	go func() { warnings <- verify.Warnings(m) }()
-	in := &inspection{
+	in := &Inspection{
 		Schema:       "ggufreap/inspect/v1",
 		Architecture: document.Text(md.Architecture()),
 		Name:         document.Text(m.Name),
 		Title:        document.Text(md.Text("general.name")),
 		Version:      first.Version,
-		ByteOrder:    byteOrder(first),
+		ByteOrder:    ByteOrder(first),
 		Alignment:    first.Alignment,
 		FileBytes:    m.FileBytes(),
 		TensorCount:  len(m.Tensors()),
@@ -143,7 +147,7 @@ func statedTensors(m *gguf.Model) uint64 {
 }
 
 // sumTypes adds up the types.
-func (in *inspection) sumTypes() {
+func (in *Inspection) sumTypes() {
 	for _, t := range in.Types {
 		in.TensorBytes = gguf.AddSize(in.TensorBytes, t.Bytes)
 		in.ParameterCount = addCount(in.ParameterCount, t.Parameters)
@@ -169,7 +173,8 @@ func bitsPerWeight(bytes int64, parameters uint64) *document.Number {
 	return document.Float(float64(bytes) * 8 / float64(parameters))
 }
 
-func byteOrder(f *gguf.File) string {
+// ByteOrder names the byte order of a file.
+func ByteOrder(f *gguf.File) string {
 	if f.Order == binary.BigEndian {
 		return "big"
 	}
@@ -224,7 +229,7 @@ var provenanceKeys = []string{
 }
 
 // provenance returns the pairs that say where the model comes from.
-func (in *inspection) provenance() []pair {
+func (in *Inspection) provenance() []pair {
 	var list []pair
 	for key, v := range in.pairs.All() {
 		begins := func(prefix string) bool { return strings.HasPrefix(key, prefix) }
@@ -236,7 +241,7 @@ func (in *inspection) provenance() []pair {
 }
 
 // countProblems counts by severity.
-func (in *inspection) countProblems() (errors, warnings int) {
+func (in *Inspection) countProblems() (errors, warnings int) {
 	for _, p := range in.Problems {
 		if p.Severity == gguf.Error.String() {
 			errors++

@@ -1,4 +1,4 @@
-package main
+package verification
 
 import (
 	"bufio"
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ggufreap/cmd/ggufreap/internal/files"
+	"ggufreap/cmd/ggufreap/internal/release"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
@@ -19,8 +20,8 @@ import (
 	"ggufreap/reap/planfile"
 )
 
-// prove says what is known of a release that is to be proven.
-func (v *verification) prove(m *gguf.Model) verify.ProveOptions {
+// Prove says what is known of a release that is to be proven.
+func (v *Job) Prove(m *gguf.Model) verify.ProveOptions {
 	experts, _ := reap.FindExperts(m)
 	tables := map[string]bool{}
 	if experts != nil {
@@ -71,15 +72,15 @@ func (t oldTable) WriteTo(w io.Writer) (int64, error) {
 }
 
 // readPlan reads the plan that was given, or else the folder's own.
-func (v *verification) readPlan(experts *reap.Experts) {
-	path := v.planPath
+func (v *Job) readPlan(experts *reap.Experts) {
+	path := v.PlanPath
 	if path == "" {
-		path = filepath.Join(v.path, planName)
+		path = filepath.Join(v.Path, release.PlanName)
 	}
 	data, err := files.Read(path)
 	if err != nil {
-		if v.planPath != "" {
-			v.err = err
+		if v.PlanPath != "" {
+			v.Err = err
 		}
 		return
 	}
@@ -92,15 +93,15 @@ func (v *verification) readPlan(experts *reap.Experts) {
 	switch {
 	case err == nil:
 		v.layers = plan.Layers
-	case v.planPath != "":
-		v.err = fmt.Errorf("%s: %w", text.Safe(path), err)
+	case v.PlanPath != "":
+		v.Err = fmt.Errorf("%s: %w", text.Safe(path), err)
 	}
 }
 
 // sourceExperts returns how many experts a block of the source has, as its pin tells.
-func (v *verification) sourceExperts() int {
+func (v *Job) sourceExperts() int {
 	n := 0
-	for _, t := range v.source.Tensors {
+	for _, t := range v.Source.Tensors {
 		if t.Slabs != nil {
 			n = max(n, t.Slabs.Count)
 		}
@@ -110,14 +111,14 @@ func (v *verification) sourceExperts() int {
 
 // mayChange allows the keys by which prune states the derivation, with what they must say
 // of the source, and those by which the model is said to have a base.
-func (v *verification) mayChange(key string) (*gguf.Value, bool) {
+func (v *Job) mayChange(key string) (*gguf.Value, bool) {
 	switch key {
 	case reap.KeySourceStructure:
-		structure, err := v.source.StructureDigest()
+		structure, err := v.Source.StructureDigest()
 		value := gguf.TextValue(structure.String())
 		return &value, err == nil
 	case reap.KeySourceWeights:
-		value := gguf.TextValue(v.source.WeightsDigest.String())
+		value := gguf.TextValue(v.Source.WeightsDigest.String())
 		return &value, true
 	case reap.KeySourceExperts:
 		value := gguf.Uint32Value(uint32(v.sourceExperts()))

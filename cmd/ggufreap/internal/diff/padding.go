@@ -1,4 +1,4 @@
-package main
+package diff
 
 import (
 	"io"
@@ -9,7 +9,7 @@ import (
 // differsInPadding reports whether the copies of a tensor differ in nothing but the zeros
 // behind them. Where a type's block size is not known, a tensor ends with the padding
 // before the next one, if any, so that another cut or alignment changes its length.
-func (d *difference) differsInPadding(c manifest.TensorChange) (bool, error) {
+func (d *Difference) differsInPadding(c manifest.TensorChange) (bool, error) {
 	if c.Change != manifest.Changed || c.A.Size == c.B.Size {
 		return false, nil
 	}
@@ -33,10 +33,10 @@ func (d *difference) differsInPadding(c manifest.TensorChange) (bool, error) {
 
 // anyCopy returns the data of a tensor in one of the artifacts, and the greatest
 // alignment that it has in them, which is 0 when both sides are pins.
-func (d *difference) anyCopy(tensor string) (data io.ReaderAt, alignment int64) {
-	for _, s := range []*side{d.a, d.b} {
-		if s.model != nil {
-			t := s.model.Tensor(tensor)
+func (d *Difference) anyCopy(tensor string) (data io.ReaderAt, alignment int64) {
+	for _, s := range []*Side{d.a, d.b} {
+		if s.Model != nil {
+			t := s.Model.Tensor(tensor)
 			data, alignment = t.Reader(), max(alignment, t.File().Alignment)
 		}
 	}

@@ -1,4 +1,8 @@
-package main
+// Package verification is what "verify" looks at and shows beside what package
+// manifest/verify knows: experts and plans are held against the metadata, and a release that
+// is to be proven is explained to the proof. Reports of all checks are shown and made a
+// document here. It reads no flags.
+package verification
 
 import (
 	"errors"
@@ -9,10 +13,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
-	"ggufreap/cmd/ggufreap/internal/args"
 	"ggufreap/cmd/ggufreap/internal/files"
+	"ggufreap/cmd/ggufreap/internal/release"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 	"ggufreap/manifest"
@@ -21,35 +23,21 @@ import (
 	"ggufreap/reap/planfile"
 )
 
-// A verification is what verify looks at beside what package manifest knows: experts
+// A Job is what verify looks at beside what package manifest knows: experts
 // and plans.
-type verification struct {
-	path     string
-	source   *manifest.Pin // or nil
-	planPath string        // of --plan, or ""
-	strict   bool
+type Job struct {
+	Path     string
+	Source   *manifest.Pin // or nil
+	PlanPath string        // of --plan, or ""
+	Strict   bool
 
 	experts *reap.Experts
 	layers  map[int][]int // of the plan, or nil
-	err     error         // why --plan could not be used
+	Err     error         // why --plan could not be used
 }
 
-func newVerification(c *cli.Context) (*verification, error) {
-	v := &verification{path: c.Args().First(), planPath: c.String("plan"), strict: c.Bool("strict")}
-	path := c.String("source-pin")
-	switch {
-	case path == "" && v.planPath != "":
-		return nil, args.Usagef("--plan says what the release keeps of its source, so --source-pin is needed too")
-	case path == "":
-		return v, nil
-	}
-	var err error
-	v.source, err = manifest.ReadPin(path)
-	return v, err
-}
-
-// inspect holds experts and plan against the metadata.
-func (v *verification) inspect(m *gguf.Model, r *verify.Report) {
+// Inspect holds experts and plan against the metadata.
+func (v *Job) Inspect(m *gguf.Model, r *verify.Report) {
 	if !m.Complete() { // what would be found is what is missing, once more
 		r.Gaps = append(r.Gaps, verify.Gap{
 			What:   "shards are missing, so experts and plan were not looked at",
@@ -58,10 +46,10 @@ func (v *verification) inspect(m *gguf.Model, r *verify.Report) {
 		return
 	}
 	v.findExperts(m, r)
-	if info, err := os.Stat(v.path); err != nil || !info.IsDir() {
+	if info, err := os.Stat(v.Path); err != nil || !info.IsDir() {
 		return
 	}
-	data, err := files.Read(filepath.Join(v.path, planName))
+	data, err := files.Read(filepath.Join(v.Path, release.PlanName))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		v.missPlan(m, r)
@@ -74,21 +62,21 @@ func (v *verification) inspect(m *gguf.Model, r *verify.Report) {
 
 // missPlan reports a plan that the metadata names and the folder lacks. A release that was
 // cut anew has none.
-func (v *verification) missPlan(m *gguf.Model, r *verify.Report) {
+func (v *Job) missPlan(m *gguf.Model, r *verify.Report) {
 	digest := m.Metadata().Text(reap.KeyPlan)
 	if digest == "" {
 		return
 	}
 	what := fmt.Sprintf("is not there; key %q names the plan %s", reap.KeyPlan, digest)
-	if v.strict {
+	if v.Strict {
 		r.Findings = append(r.Findings, planFinding(what))
 		return
 	}
-	r.Gaps = append(r.Gaps, verify.Gap{What: planName + " " + what, Leaves: "whether the experts are those that it keeps"})
+	r.Gaps = append(r.Gaps, verify.Gap{What: release.PlanName + " " + what, Leaves: "whether the experts are those that it keeps"})
 }
 
 // findExperts holds the tensors of routed experts against the metadata.
-func (v *verification) findExperts(m *gguf.Model, r *verify.Report) {
+func (v *Job) findExperts(m *gguf.Model, r *verify.Report) {
 	e, faults := reap.FindExperts(m)
 	v.experts = e
 	for _, fault := range faults {
@@ -116,11 +104,11 @@ func expertFinding(m *gguf.Model, fault reap.Fault) verify.Finding {
 }
 
 func planFinding(what string) verify.Finding {
-	return verify.Finding{Kind: verify.KindPlan, File: planName, Expert: manifest.NoExpert, What: what}
+	return verify.Finding{Kind: verify.KindPlan, File: release.PlanName, Expert: manifest.NoExpert, What: what}
 }
 
 // checkPlan holds the folder's plan against the model and its metadata.
-func (v *verification) checkPlan(m *gguf.Model, r *verify.Report, data []byte) {
+func (v *Job) checkPlan(m *gguf.Model, r *verify.Report, data []byte) {
 	plan, err := planfile.Decode(data)
 	if err != nil {
 		for line := range strings.Lines(err.Error()) {
@@ -133,7 +121,7 @@ func (v *verification) checkPlan(m *gguf.Model, r *verify.Report, data []byte) {
 		r.Findings = append(r.Findings, planFinding(wrong))
 	}
 	if len(r.Findings) == before {
-		r.Checked = append(r.Checked, fmt.Sprintf("%s: fits the model, keeps %d of %d experts in %s", planName, plan.KeepCount, plan.NumExperts, text.Count(len(plan.Layers), "layer")))
+		r.Checked = append(r.Checked, fmt.Sprintf("%s: fits the model, keeps %d of %d experts in %s", release.PlanName, plan.KeepCount, plan.NumExperts, text.Count(len(plan.Layers), "layer")))
 	}
 }
 

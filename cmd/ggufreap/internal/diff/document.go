@@ -1,4 +1,4 @@
-package main
+package diff
 
 import (
 	"iter"
@@ -8,8 +8,8 @@ import (
 	"ggufreap/manifest"
 )
 
-// A diffDocument is the --json output.
-type diffDocument struct {
+// A Document is what tells two artifacts apart, for programs.
+type Document struct {
 	Schema       string `json:"schema"`
 	SameWeights  bool   `json:"same_weights"`
 	SameMetadata bool   `json:"same_metadata"`
@@ -80,8 +80,9 @@ type pairDigest struct {
 	BLAKE3 manifest.Sum `json:"blake3"`
 }
 
-func (d *difference) document() diffDocument {
-	doc := diffDocument{Schema: "ggufreap/diff/v1", SameWeights: d.sameWeights(), SameMetadata: d.sameMetadata(), SameOrder: d.sameOrder,
+// Document is the --json output.
+func (d *Difference) Document() Document {
+	doc := Document{Schema: "ggufreap/diff/v1", SameWeights: d.sameWeights(), SameMetadata: d.sameMetadata(), SameOrder: d.sameOrder,
 		DataCompared: d.dataCompared(), A: d.a.document(), B: d.b.document(), Tensors: d.tensorDocuments, Keys: d.keyDocuments, SplitKeys: d.splitKeyDocuments}
 	for _, name := range d.padded {
 		doc.Padded = append(doc.Padded, document.Text(name))
@@ -92,7 +93,7 @@ func (d *difference) document() diffDocument {
 	return doc
 }
 
-func (d *difference) tensorDocuments(yield func(any) error) error {
+func (d *Difference) tensorDocuments(yield func(any) error) error {
 	for _, c := range d.tensors {
 		if err := yield(tensorChange{document.Text(c.Name), c.Change, newTensorSide(c.A), newTensorSide(c.B), c.Slabs}); err != nil {
 			return err
@@ -102,7 +103,7 @@ func (d *difference) tensorDocuments(yield func(any) error) error {
 }
 
 // keyDocuments lists keys with their values, or with what pins have of them.
-func (d *difference) keyDocuments(yield func(any) error) error {
+func (d *Difference) keyDocuments(yield func(any) error) error {
 	for _, c := range d.pairs {
 		if err := yield(newPairChange(c)); err != nil {
 			return err
@@ -111,16 +112,16 @@ func (d *difference) keyDocuments(yield func(any) error) error {
 	return d.listKeys(manifest.CompareMetadata, yield)
 }
 
-func (d *difference) splitKeyDocuments(yield func(any) error) error {
+func (d *Difference) splitKeyDocuments(yield func(any) error) error {
 	return d.listKeys(manifest.CompareSplitKeys, yield)
 }
 
 // listKeys lists the keys of two artifacts that a comparison finds.
-func (d *difference) listKeys(compare keyComparison, yield func(any) error) error {
+func (d *Difference) listKeys(compare keyComparison, yield func(any) error) error {
 	if !d.valuesKnown() {
 		return nil
 	}
-	for c, err := range compare(d.a.model.Metadata(), d.b.model.Metadata()) {
+	for c, err := range compare(d.a.Model.Metadata(), d.b.Model.Metadata()) {
 		if err != nil {
 			return err
 		}
@@ -181,11 +182,11 @@ func newPart(v gguf.Value) *document.PairValue {
 	return &document.PairValue{Value: v}
 }
 
-func (s *side) document() sideDocument {
+func (s *Side) document() sideDocument {
 	a := s.pin.Artifact
 	doc := sideDocument{Path: document.Text(s.path), Name: document.Text(a.Name), Shards: a.Shards, Tensors: len(s.pin.Tensors), FileBytes: a.FileBytes, TensorBytes: a.TensorBytes,
 		WeightsDigest: s.pin.WeightsDigest, MetadataDigest: s.pin.MetadataDigest}
-	if s.model != nil {
+	if s.Model != nil {
 		version, order, trailing := s.version(), s.byteOrder(), s.trailing()
 		doc.Version, doc.ByteOrder, doc.TrailingBytes = &version, &order, &trailing
 	}

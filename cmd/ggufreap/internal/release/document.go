@@ -1,0 +1,51 @@
+package release
+
+import (
+	"ggufreap/cmd/ggufreap/internal/document"
+)
+
+// A Document says what was, or would be, written.
+type Document struct {
+	Schema        string         `json:"schema"`
+	Folder        *document.Text `json:"folder"` // null for a dry run
+	FileBytes     int64          `json:"file_bytes"`
+	TensorBytes   int64          `json:"tensor_bytes"`
+	WeightsDigest *string        `json:"weights_digest"` // null for a dry run, and where none is defined
+	Shards        []shardOutput  `json:"shards"`
+	Documents     []string       `json:"documents"`
+}
+
+type shardOutput struct {
+	File    document.Text `json:"file"`
+	Size    int64         `json:"size"`
+	Tensors int           `json:"tensors"`
+	SHA256  *string       `json:"sha256"` // null for a dry run
+}
+
+// Document is the --json output of the commands that write a release.
+func (r *Release) Document() Document {
+	d := Document{
+		Schema:      "ggufreap/release/v1",
+		FileBytes:   r.Layout.Bytes(),
+		TensorBytes: r.Layout.TensorBytes(),
+		Documents:   r.documentNames(),
+	}
+	for i, name := range r.shardNames() {
+		shard := r.Layout.Shards[i]
+		out := shardOutput{File: document.Text(name), Size: shard.Size, Tensors: len(shard.Views)}
+		if r.Pin != nil {
+			sum := r.Pin.Files[i].SHA256.String()
+			out.SHA256 = &sum
+		}
+		d.Shards = append(d.Shards, out)
+	}
+	if r.Pin != nil {
+		folder := document.Text(r.Folder)
+		d.Folder = &folder
+	}
+	if r.Pin != nil && !r.Pin.WeightsDigest.IsZero() {
+		digest := r.Pin.WeightsDigest.String()
+		d.WeightsDigest = &digest
+	}
+	return d
+}

@@ -1,0 +1,206 @@
+// Package release writes a release folder for any command that makes a model: the shards of a
+// layout, documents, the pin and the list of sums, with progress, and with words for what an
+// interrupted run leaves and how to go on. What is in the folder, and how it stays whole,
+// package manifest/stage knows; what the model is, the command.
+package release
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/table"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
+	"ggufreap/gguf"
+	"ggufreap/manifest"
+	"ggufreap/manifest/stage"
+)
+
+// A Release is a folder to be written: the shards of a layout, documents, and the
+// list of sums.
+type Release struct {
+	Task      string // for the progress bar
+	Folder    string // "" for a dry run
+	Stem      string
+	Layout    *gguf.Layout
+	Source    *gguf.Model
+	Slabs     manifest.SlabCount
+	Documents []File
+	Origin    []stage.Fact // what it is made from
+
+	Derivation *manifest.Derivation // from a pinned source, or nil
+	SourcePin  *SourcePin           // wanted from the same pass, or nil
+
+	Pin *manifest.Pin // once it is written
+}
+
+// A File is a document of a release.
+type File struct {
+	Name string
+	Data []byte
+}
+
+// StemFault says why a shell, a terminal or another program would take a name for
+// something else, or "".
+func StemFault(stem string) string {
+	switch {
+	case stem == "":
+		return "nothing is left without .gguf"
+	case text.UnsafeAt(stem, "") >= 0:
+		return "it has characters that a terminal hides or acts on"
+	case strings.ContainsAny(stem, `/\`):
+		return "it is a path; -o DIR names the folder"
+	case stem[0] == '-':
+		return "it would be taken for a flag"
+	case stem[0] == '.':
+		return "it would be a hidden file"
+	case strings.TrimSpace(stem) != stem:
+		return "it begins or ends with a blank"
+	case gguf.Stem(gguf.ShardName(stem, 0, 1)) != stem:
+		return "it would be taken for a shard"
+	}
+	return ""
+}
+
+// shardNames lists the files that hold the model.
+func (r *Release) shardNames() []string {
+	names := make([]string, len(r.Layout.Shards))
+	for i := range names {
+		names[i] = gguf.ShardName(r.Stem, i, len(names))
+	}
+	return names
+}
+
+// documentNames lists the files that are no shards.
+func (r *Release) documentNames() []string {
+	var names []string
+	for _, d := range r.Documents {
+		names = append(names, d.Name)
+	}
+	if r.pinnable() == nil {
+		names = append(names, manifest.PinName)
+	}
+	return names
+}
+
+// pinnable says why the release has no pin, nil when it has one.
+func (r *Release) pinnable() error { return manifest.CheckPinnable(r.Stem, r.Layout) }
+
+// staged is the release as package stage writes it.
+func (r *Release) staged() stage.Release {
+	return stage.Release{Stem: r.Stem, Layout: r.Layout, Slabs: r.Slabs, Origin: r.Origin, Documents: r.documentNames()}
+}
+
+// Options are how a release is written.
+type Options struct {
+	Resume  bool
+	Force   bool
+	Workers int      // 0 for as many as the processors want
+	Typed   []string // the command line, to tell how to go on
+}
+
+// Write writes and publishes the folder, and takes the pin of what was written. What a
+// run that fails leaves, the error's hint says.
+func Write(ctx context.Context, con *ui.Console, r *Release, o Options) error {
+	p := con.StartProgress(r.Task, r.Layout.Bytes())
+	staging := stage.Options{
+		Sources:   r.Source.Paths(),
+		Unchanged: r.Source.Unchanged,
+		Resume:    o.Resume,
+		Force:     o.Force,
+		Workers:   o.Workers,
+		Progress:  p.Set,
+	}
+	if r.Derivation != nil {
+		staging.Check = r.Derivation.Check
+	}
+	if r.SourcePin != nil {
+		if err := r.record(ctx, p); err != nil {
+			return err
+		}
+		staging.Progress, staging.Workers = nil, 1 // in the order in which the source is read
+	}
+	folder, err := stage.Open(r.Folder, r.staged(), staging)
+	if err != nil {
+		return explainRefusal(err, o)
+	}
+	announce(con, r, folder, o)
+	if err := r.pinnable(); err != nil {
+		con.Warnf("the release gets no %s: %v", manifest.PinName, err)
+	}
+	pin, err := r.fill(ctx, folder)
+	closeErr := folder.Close()
+	if err != nil {
+		return r.explainFailure(folder, o, err, closeErr)
+	}
+	read, written := folder.Traffic()
+	if r.SourcePin != nil {
+		read = r.Source.FileBytes()
+	}
+	p.FinishWriting(read, written)
+	warnRedone(con, folder)
+	r.Pin = pin
+	return nil
+}
+
+// fill writes every file of the release and publishes them.
+func (r *Release) fill(ctx context.Context, folder *stage.Folder) (*manifest.Pin, error) {
+	pin, err := folder.WriteShards(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if r.SourcePin != nil {
+		if err := r.SourcePin.save(ctx, pin, r.Source.Paths()); err != nil {
+			return nil, err
+		}
+	}
+	for _, d := range r.Documents {
+		err := folder.WriteFile(d.Name, func(w io.Writer) error {
+			_, err := w.Write(d.Data)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if r.pinnable() == nil {
+		err := folder.WriteFile(manifest.PinName, func(w io.Writer) error { return manifest.EncodePin(w, manifest.PinName, pin) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	return pin, folder.Publish(ctx)
+}
+
+// Describe prints the files of a release.
+func Describe(con *ui.Console, r *Release) {
+	con.Field("tensor data", "%s", text.Size(r.Layout.TensorBytes()))
+	con.Field("files", "%s, %s", text.Files(len(r.Layout.Shards)), text.Size(r.Layout.Bytes()))
+	con.Field("was", "%s, %s", text.Files(r.Source.Shards), text.Size(r.Source.FileBytes()))
+	con.Printf("\n")
+	con.Table("", []table.Column{table.Left("file"), table.Right("tensors"), table.Right("bytes")}, func(yield func([]string) bool) {
+		for i, name := range r.shardNames() {
+			shard := r.Layout.Shards[i]
+			if !yield([]string{text.Safe(name), text.Grouped(len(shard.Views)), text.Grouped(shard.Size)}) {
+				return
+			}
+		}
+	})
+	con.Printf("\n")
+	if r.Pin == nil {
+		con.Field("written", "nothing: this was a dry run")
+		return
+	}
+	if r.Pin.WeightsDigest.IsZero() {
+		con.Field("weights digest", "none: a name has a control character")
+	} else {
+		con.Field("weights digest", "%s", r.Pin.WeightsDigest)
+	}
+	con.Field("documents", "%s", strings.Join(append(r.documentNames(), manifest.SumsName), ", "))
+	con.Field("written", "%s", text.Safe(filepath.Clean(r.Folder)))
+}
+
+// PlanName is the plan's file name in a release.
+const PlanName = "plan.json"

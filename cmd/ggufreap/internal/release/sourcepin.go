@@ -1,0 +1,51 @@
+package release
+
+import (
+	"context"
+	"fmt"
+
+	"ggufreap/cmd/ggufreap/internal/files"
+	"ggufreap/cmd/ggufreap/internal/ui/progress"
+	"ggufreap/manifest"
+)
+
+// A SourcePin is the pin of a release's source that is taken while the release is written.
+type SourcePin struct {
+	Path    string
+	Force   bool
+	Options manifest.BuildOptions
+	// Derivation says what the release is made of, given the pin.
+	Derivation func(source *manifest.Pin) *manifest.Derivation
+
+	recorder *manifest.Recorder
+	Pin      *manifest.Pin // once it is taken
+}
+
+// record makes the source's bytes pass a recorder on their way into the release.
+func (r *Release) record(ctx context.Context, p *progress.Task) error {
+	o := r.SourcePin.Options
+	o.Progress = p.Set
+	var err error
+	if r.SourcePin.recorder, err = manifest.NewRecorder(ctx, r.Source, o); err != nil {
+		return err
+	}
+	for _, shard := range r.Layout.Shards {
+		shard.Views = r.SourcePin.recorder.Views(shard.Views)
+	}
+	return nil
+}
+
+// save completes the pin of the source, holds the release against it, since some bytes
+// may have been read twice, and writes it.
+func (s *SourcePin) save(ctx context.Context, release *manifest.Pin, sources []string) error {
+	pin, err := s.recorder.Finish(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.Derivation(pin).CheckAll(release); err != nil {
+		return fmt.Errorf("the source was not the same when it was read again: %w", err)
+	}
+	s.Pin = pin
+	_, err = files.WritePin(s.Path, pin, s.Force, sources)
+	return err
+}

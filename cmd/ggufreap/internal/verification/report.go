@@ -1,0 +1,95 @@
+package verification
+
+import (
+	"strconv"
+
+	"ggufreap/cmd/ggufreap/internal/document"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
+	"ggufreap/manifest"
+	"ggufreap/manifest/verify"
+)
+
+// maxFindings bounds the findings that are printed; the JSON document has all.
+const maxFindings = 50
+
+// Show prints what verify saw.
+func Show(con *ui.Console, r *verify.Report) {
+	if a := r.Artifact; a != nil {
+		con.Field("artifact", "%s, %s, %s", text.Safe(a.Name), text.Architecture(a.Architecture), text.Count(a.Shards, "shard"))
+		con.Field("files", "%s", text.Size(a.FileBytes))
+		con.Field("tensor data", "%s", text.Size(a.TensorBytes))
+	}
+	for _, what := range r.Checked {
+		con.Field("checked", "%s", text.Safe(what))
+	}
+	for _, g := range r.Gaps {
+		con.Field("not checked", "%s", text.Safe(g.What))
+		con.Field("", "leaves open: %s", text.Safe(g.Leaves))
+	}
+	for _, n := range r.Notes {
+		place := ""
+		if n.File != "" {
+			place = text.Safe(n.File) + ": "
+		}
+		con.Field("note", "%s%s", place, text.Safe(n.What))
+	}
+	if r.Proof != nil {
+		printProof(con, r.Proof)
+	}
+	con.Printf("\n")
+	for _, f := range r.Findings[:min(len(r.Findings), maxFindings)] {
+		con.StyledField(ui.Red, string(f.Kind), findingPlace(f)+text.Safe(f.What))
+	}
+	if more := len(r.Findings) - maxFindings; more > 0 {
+		con.Field("", "and %s more; --json lists them all", text.Count(more, "finding"))
+	}
+	if r.OK() {
+		con.Field("result", "nothing found")
+		return
+	}
+	con.Field("result", "%s", con.Paint(ui.Red, text.Count(len(r.Findings), "finding")))
+}
+
+// findingPlace names where a finding is, ready to be followed by what it is.
+func findingPlace(f verify.Finding) string {
+	place := ""
+	if f.File != "" {
+		place += text.Safe(f.File) + ": "
+	}
+	if f.Tensor != "" {
+		place += "tensor " + text.Safe(strconv.Quote(f.Tensor)) + ": "
+	}
+	if f.Expert != manifest.NoExpert {
+		place += "expert " + text.Grouped(f.Expert) + ": "
+	}
+	return place
+}
+
+// Document is the document of verify --json and pin --check --json.
+type Document struct {
+	Schema   string             `json:"schema"`
+	OK       bool               `json:"ok"`
+	Path     document.Text      `json:"path"`
+	Artifact *manifest.Artifact `json:"artifact"` // null when no model could be opened
+	Findings []verify.Finding   `json:"findings"`
+	Checked  []string           `json:"checked"`
+	Gaps     []verify.Gap       `json:"gaps"`
+	Notes    []verify.Note      `json:"notes"`
+	Proof    *verify.Proof      `json:"proof"` // null without a pin of the source
+}
+
+// NewDocument is what a check saw, as a document of that schema.
+func NewDocument(schema string, r *verify.Report) Document {
+	return Document{
+		Schema:   schema,
+		OK:       r.OK(),
+		Path:     document.Text(r.Path),
+		Artifact: r.Artifact,
+		Findings: r.Findings,
+		Checked:  r.Checked,
+		Gaps:     r.Gaps,
+		Notes:    r.Notes,
+		Proof:    r.Proof,
+	}
+}

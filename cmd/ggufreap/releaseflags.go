@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/release"
+	"ggufreap/gguf"
+)
+
+// checkFolder wants a folder to write to, unless nothing will be written.
+func checkFolder(c *cli.Context) error {
+	switch folder := c.String("output"); {
+	case folder == "" && !c.Bool("dry-run"):
+		return hint.With(args.Usagef("no output folder given"), "-o DIR names it; --dry-run shows what would be written")
+	case gguf.IsModelFile(folder):
+		return hint.With(args.Usagef("-o names a folder, got %q", folder), "-o DIR --name %s", args.ShellQuote(gguf.Stem(folder)))
+	}
+	return nil
+}
+
+// stemFlag returns the stem that --name asks for, or the one that comes of the source's
+// name.
+func stemFlag(c *cli.Context, ofSource string) (string, error) {
+	if !c.IsSet("name") {
+		if fault := release.StemFault(ofSource); fault != "" {
+			return "", hint.With(fmt.Errorf("the source's name gives the files the stem %q: %s", ofSource, fault), "--name STEM gives them another")
+		}
+		return ofSource, nil
+	}
+	stem := strings.TrimSuffix(c.String("name"), ".gguf")
+	if fault := release.StemFault(stem); fault != "" {
+		return "", args.Usagef("--name is %q: %s", stem, fault)
+	}
+	return stem, nil
+}
+
+// interruptHelp says what Ctrl-C does to a command that writes a release.
+const interruptHelp = `Ctrl-C ends the run within a second, keeps finished shards and says how to go
+on. A second one does not wait, and leaves .part files that --resume removes.
+`
+
+// writeOptions are how the flags say that a release is written.
+func writeOptions(c *cli.Context) release.Options {
+	return release.Options{Resume: c.Bool("resume"), Force: c.Bool("force"), Workers: c.Int("workers"), Typed: args.Typed(c)}
+}
