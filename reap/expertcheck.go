@@ -135,7 +135,7 @@ func (f *finder) checkTable(block int, t *RoutedTensor) {
 	if t.Type != gguf.I32 {
 		f.faults.Add(tensorPlace(t.Tensor), "type %s, want I32", t.Type)
 	}
-	used, count := f.usedIn(block), uint64(f.experts.Count)
+	used, count := uint64(f.experts.UsedIn(block)), uint64(f.experts.Count)
 	switch {
 	case used != 0 && t.Shape[0] != used:
 		f.faults.Add(tensorPlace(t.Tensor), "rows of %d ids, want %d, the experts used", t.Shape[0], used)

@@ -25,6 +25,8 @@ type Experts struct {
 
 	// grouped says that the metadata states a group count, be it 1.
 	grouped bool
+	// used are the experts used in each block, when the metadata has a list.
+	used []uint64
 
 	// Notes are facts that the user should know and that stop nothing.
 	Notes []string
@@ -149,9 +151,8 @@ type finder struct {
 	faults Faults
 	// metadataFaults matter only when the model turns out to have routed experts.
 	metadataFaults Faults
-	draft          int      // draft blocks that the metadata announces
-	draftFrom      int      // the first of them
-	used           []uint64 // of each block, when the metadata has a list
+	draft          int // draft blocks that the metadata announces
+	draftFrom      int // the first of them
 	blockCount     int
 	blocksKnown    bool // block_count is a number, or absent
 }
@@ -190,17 +191,18 @@ func (f *finder) readUsed() {
 		f.experts.Used, _ = f.count("expert_used_count", true)
 		return
 	}
-	f.used = list
+	f.experts.used = list
 	f.experts.Used = int(min(slices.Max(list), math.MaxInt32))
 }
 
-// usedIn returns the experts that a block uses for a token.
-func (f *finder) usedIn(block int) uint64 {
+// UsedIn returns the experts that a block uses for a token: [Experts.Used], unless the
+// metadata has a number for each block.
+func (e *Experts) UsedIn(block int) int {
 	switch {
-	case f.used == nil:
-		return uint64(f.experts.Used)
-	case block < len(f.used):
-		return f.used[block]
+	case e.used == nil:
+		return e.Used
+	case block < len(e.used):
+		return int(min(e.used[block], math.MaxInt32))
 	}
 	return 0
 }

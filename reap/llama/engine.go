@@ -23,6 +23,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/ebitengine/purego"
 	yzma "github.com/hybridgroup/yzma/pkg/llama"
 )
 
@@ -81,6 +82,11 @@ func find(dir string) error {
 		}
 	}
 	return nil
+}
+
+// library returns a handle of one of the libraries.
+func (e *Engine) library(name string) (uintptr, error) {
+	return purego.Dlopen(filepath.Join(e.dir, name+libraryExt()), purego.RTLD_NOW|purego.RTLD_GLOBAL)
 }
 
 func libraryExt() string {

@@ -4,15 +4,28 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 
 	yzma "github.com/hybridgroup/yzma/pkg/llama"
 )
 
-// Options say how a model runs. The zero value is one thread.
+// Options say how a model is loaded and run. The zero value runs it on the processor, with
+// one thread and weights as they are stored.
 type Options struct {
 	Threads int // threads for a computation, 1 when zero
+	// Repack lets llama.cpp lay weights out anew where that is faster on the processor.
+	Repack bool
+	// NoMmap reads the files into memory in place of mapping them.
+	NoMmap bool
+	// GPULayers are the layers to put on devices other than the processor.
+	GPULayers int
+	// Devices names the devices to use, all when empty. TensorSplit are their shares.
+	Devices     []string
+	TensorSplit []float32
+	// Progress is told the share of the model that is loaded, 0 to 1; it may be nil.
+	Progress func(share float32)
 }
 
 // Model is a model in memory. Close it.
@@ -38,12 +51,12 @@ func (e *Engine) Open(path string, o Options) (*Model, error) {
 	defer loading.Unlock()
 	lastLog.reset()
 
-	params := yzma.ModelDefaultParams()
-	params.NGpuLayers = 0
-	params.UseExtraBufts = 0 // repacked weights would take other kernels
-	params.LoadMode = yzma.LoadModeMmap
-	params.LazyMode = yzma.LazyModeOff
+	params, err := o.params()
+	if err != nil {
+		return nil, err
+	}
 	handle, err := yzma.ModelLoadFromFile(path, params)
+	runtime.KeepAlive(params)
 	if err != nil {
 		return nil, lastLog.annotate("%s: llama.cpp cannot load the model", path)
 	}
@@ -53,6 +66,40 @@ func (e *Engine) Open(path string, o Options) (*Model, error) {
 		vocab:   int(yzma.VocabNTokens(yzma.ModelGetVocab(handle))),
 		handle:  handle,
 	}, nil
+}
+
+// params returns the options in llama.cpp's form.
+func (o Options) params() (yzma.ModelParams, error) {
+	params := yzma.ModelDefaultParams()
+	params.NGpuLayers = int32(o.GPULayers)
+	params.UseExtraBufts = 0 // repacked weights may take other kernels
+	if o.Repack {
+		params.UseExtraBufts = 1
+	}
+	params.LoadMode = yzma.LoadModeMmap
+	if o.NoMmap {
+		params.LoadMode = yzma.LoadModeNone
+	}
+	params.LazyMode = yzma.LazyModeOff
+	if o.Progress != nil {
+		params.ProgressCallback = loadProgress(o.Progress)
+	}
+	if len(o.Devices) > 0 {
+		devices, err := deviceList(o.Devices)
+		if err != nil {
+			return params, err
+		}
+		params.Devices = devices
+	}
+	if len(o.TensorSplit) > 0 {
+		shares := make([]float32, yzma.MaxDevices())
+		if len(o.TensorSplit) > len(shares) {
+			return params, fmt.Errorf("tensor split of %d shares, llama.cpp takes %d", len(o.TensorSplit), len(shares))
+		}
+		copy(shares, o.TensorSplit)
+		params.TensorSplit = &shares[0]
+	}
+	return params, nil
 }
 
 // Close frees the model. A second call does nothing.
@@ -99,24 +146,31 @@ func (m *Model) logits(tokens []int, observer uintptr) ([][]float32, error) {
 
 // context makes a fresh state that takes n tokens in one batch.
 func (m *Model) context(n int, observer uintptr) (yzma.Context, error) {
-	params := yzma.ContextDefaultParams()
-	params.NCtx = uint32(n)
-	params.NBatch = uint32(n)
-	params.NUbatch = uint32(n)
-	params.NSeqMax = 1
-	params.NThreads = m.threads
-	params.NThreadsBatch = m.threads
-	params.FlashAttentionType = yzma.FlashAttentionTypeDisabled
+	params := m.params(n, n, 1)
 	params.TypeK = yzma.GGMLTypeF32
 	params.TypeV = yzma.GGMLTypeF32
-	params.Embeddings = 0
-	params.NoPerf = 1
 	params.CbEval = observer
 	ctx, err := yzma.InitFromModel(m.handle, params)
 	if err != nil {
 		return 0, lastLog.annotate("%s: llama.cpp cannot run the model", m.path)
 	}
 	return ctx, nil
+}
+
+// params are those of a state for so many sequences of n tokens together, computed in
+// batches of so many.
+func (m *Model) params(n, batch, sequences int) yzma.ContextParams {
+	params := yzma.ContextDefaultParams()
+	params.NCtx = uint32(n)
+	params.NBatch = uint32(batch)
+	params.NUbatch = uint32(batch)
+	params.NSeqMax = uint32(sequences)
+	params.NThreads = m.threads
+	params.NThreadsBatch = m.threads
+	params.FlashAttentionType = yzma.FlashAttentionTypeDisabled
+	params.Embeddings = 0
+	params.NoPerf = 1
+	return params
 }
 
 func (m *Model) decode(ctx yzma.Context, tokens []int) ([][]float32, error) {

@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
@@ -20,8 +20,8 @@ type tensor struct {
 	typ int32
 	_   uintptr // buffer
 	ne  [4]int64
-	_   [4]uint64 // nb
-	_   int32     // op
+	nb  [4]uint64
+	op  int32
 	_   [16]int32 // op_params
 	_   int32     // flags
 	src [10]*tensor
@@ -38,8 +38,11 @@ var ggml struct {
 	once    sync.Once
 	err     error
 	name    func(t *tensor) string
+	op      func(op int32) string
+	ops     map[int32]string // what op answered
 	bytes   func(t *tensor) uint64
 	get     func(t *tensor, data *byte, offset, size uint64)
+	proc    func(reg uintptr, name string) uintptr
 	observe uintptr // the callback that llama.cpp calls
 }
 
@@ -55,6 +58,69 @@ func (n Node) Shape() [4]int64 { return n.tensor.ne }
 func (n Node) Input(i int) (Node, bool) {
 	in := Node{n.tensor.src[i]}
 	return in, in.tensor != nil
+}
+
+// Op returns the operation that makes the tensor, as ggml calls it: "MUL_MAT_ID", "NONE" for
+// a weight or an input.
+func (n Node) Op() string {
+	name, known := ggml.ops[n.tensor.op]
+	if !known {
+		name = ggml.op(n.tensor.op)
+		ggml.ops[n.tensor.op] = name
+	}
+	return name
+}
+
+// Is reports whether both are the same tensor.
+func (n Node) Is(other Node) bool { return n.tensor != nil && n.tensor == other.tensor }
+
+// F32 reports whether the tensor holds float32 numbers in rows without gaps.
+func (n Node) F32() bool { return n.tensor.typ == typeF32 && n.tensor.nb[0] == 4 }
+
+// Rows copies rows of an F32 tensor, counted through its outer dimensions, from the one
+// numbered first on, as many as fit into to. Rows of a tensor with gaps between them are
+// copied one by one.
+func (n Node) Rows(to []float32, first int) error {
+	t := n.tensor
+	width := int(t.ne[0])
+	switch {
+	case !n.F32():
+		return fmt.Errorf("tensor %q: ggml type %d, want rows of %d (F32)", n.Name(), t.typ, typeF32)
+	case len(to)%width != 0 || first+len(to)/width > int(t.ne[1]*t.ne[2]*t.ne[3]):
+		return fmt.Errorf("tensor %q: rows beyond its shape %v", n.Name(), t.ne)
+	case len(to) == 0:
+		return nil
+	}
+	row := uint64(4 * width)
+	if t.nb[1] == row && t.nb[2] == t.nb[1]*uint64(t.ne[1]) && t.nb[3] == t.nb[2]*uint64(t.ne[2]) {
+		ggml.get(t, (*byte)(unsafe.Pointer(&to[0])), uint64(first)*row, uint64(4*len(to)))
+		return nil
+	}
+	for ; len(to) > 0; first, to = first+1, to[width:] {
+		ggml.get(t, (*byte)(unsafe.Pointer(&to[0])), n.offset(first), row)
+	}
+	return nil
+}
+
+// offset returns where a row begins.
+func (n Node) offset(row int) uint64 {
+	t := n.tensor
+	i := int64(row)
+	return uint64(i%t.ne[1])*t.nb[1] + uint64(i/t.ne[1]%t.ne[2])*t.nb[2] + uint64(i/t.ne[1]/t.ne[2])*t.nb[3]
+}
+
+// Int32Rows returns the numbers of an I32 tensor, which may have gaps between its rows.
+func (n Node) Int32Rows() ([]int32, error) {
+	t := n.tensor
+	width, rows := int(t.ne[0]), int(t.ne[1]*t.ne[2]*t.ne[3])
+	if t.typ != typeI32 || t.nb[0] != 4 {
+		return nil, fmt.Errorf("tensor %q: ggml type %d, want rows of %d (I32)", n.Name(), t.typ, typeI32)
+	}
+	list := make([]int32, width*rows)
+	for row := range rows {
+		ggml.get(t, (*byte)(unsafe.Pointer(&list[row*width])), n.offset(row), uint64(4*width))
+	}
+	return list, nil
 }
 
 // Float32s returns the numbers of an F32 tensor without gaps.
@@ -99,50 +165,90 @@ func (n Node) raw(typ int32) ([]byte, error) {
 	return raw, nil
 }
 
-// tracing holds the trace that is under way; there is one at a time.
-var tracing struct {
-	sync.Mutex
-	wanted   func(Node) bool
-	computed func(Node)
+// An Observer looks on while a model computes.
+type Observer struct {
+	// Wanted is asked of every operation before it is done.
+	Wanted func(Node) bool
+	// Computed is called with those that were wanted, when the result and the operands are
+	// in memory. A panic in either function is an error of the computation.
+	Computed func(Node)
+	// Calls, where it is not nil, counts the questions: it moves while the model computes.
+	Calls *atomic.Uint64
 }
 
-// Trace computes as [Model.Logits] does and shows the computation as it goes: wanted is
-// asked of every operation before it is done, and computed is called with those that it
-// accepted, when the result and the operands are in memory.
+// tracing holds the observer of the computation that is under way; there is one at a time.
+var tracing struct {
+	sync.Mutex
+	observer Observer
+	failed   any // what a function of the observer panicked with
+}
+
+// Trace computes as [Model.Logits] does and shows the computation to the two functions of an
+// [Observer].
 func (m *Model) Trace(tokens []int, wanted func(Node) bool, computed func(Node)) ([][]float32, error) {
+	var logits [][]float32
+	err := observed(Observer{Wanted: wanted, Computed: computed}, func() (err error) {
+		logits, err = m.logits(tokens, ggml.observe)
+		return err
+	})
+	return logits, err
+}
+
+// observed computes with an observer.
+func observed(o Observer, compute func() error) error {
 	if err := bindGGML(); err != nil {
-		return nil, err
+		return err
 	}
 	tracing.Lock()
 	defer tracing.Unlock()
-	tracing.wanted, tracing.computed = wanted, computed
-	return m.logits(tokens, ggml.observe)
+	tracing.observer, tracing.failed = o, nil
+	err := compute()
+	if tracing.failed != nil {
+		return fmt.Errorf("looking at the computation: %v", tracing.failed)
+	}
+	return err
 }
 
 // bindGGML looks the functions up in the library that is loaded already.
 func bindGGML() error {
 	ggml.once.Do(func() {
-		lib, err := purego.Dlopen(filepath.Join(engine.dir, "libggml-base"+libraryExt()), purego.RTLD_NOW|purego.RTLD_GLOBAL)
+		lib, err := engine.library("libggml-base")
 		if err != nil {
 			ggml.err = err
 			return
 		}
+		ggml.ops = map[int32]string{}
 		purego.RegisterLibFunc(&ggml.name, lib, "ggml_get_name")
+		purego.RegisterLibFunc(&ggml.op, lib, "ggml_op_name")
 		purego.RegisterLibFunc(&ggml.bytes, lib, "ggml_nbytes")
 		purego.RegisterLibFunc(&ggml.get, lib, "ggml_backend_tensor_get")
+		purego.RegisterLibFunc(&ggml.proc, lib, "ggml_backend_reg_get_proc_address")
 		ggml.observe = purego.NewCallback(observe)
 	})
 	return ggml.err
 }
 
 // observe is ggml_backend_sched_eval_callback. To the question whether it wants to see a
-// tensor the answer is 0 or 1; after the computation 1 lets it go on.
-func observe(t *tensor, ask bool, _ unsafe.Pointer) uintptr {
+// tensor the answer is 0 or 1; after the computation 1 lets it go on. A Go panic must not
+// cross the library.
+func observe(t *tensor, ask bool, _ unsafe.Pointer) (answer uintptr) {
+	defer func() {
+		if r := recover(); r != nil {
+			tracing.failed, answer = r, 0
+		}
+	}()
 	switch n := (Node{t}); {
-	case !ask:
-		tracing.computed(n)
-	case !tracing.wanted(n):
+	case tracing.failed != nil:
 		return 0
+	case !ask:
+		tracing.observer.Computed(n)
+	default:
+		if tracing.observer.Calls != nil {
+			tracing.observer.Calls.Add(1)
+		}
+		if !tracing.observer.Wanted(n) {
+			return 0
+		}
 	}
 	return 1
 }
