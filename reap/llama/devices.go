@@ -69,7 +69,7 @@ func (e *Engine) AddRPC(servers []string) error {
 	var add func(endpoint string) uintptr
 	purego.RegisterFunc(&add, proc)
 	var register func(reg uintptr)
-	lib, err := e.library("libggml")
+	lib, err := e.shared("libggml")
 	if err != nil {
 		return err
 	}

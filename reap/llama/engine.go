@@ -21,6 +21,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 
 	"github.com/ebitengine/purego"
@@ -33,8 +34,15 @@ var ErrNoLibrary = errors.New("llama.cpp libraries not found: run \"make engine\
 
 // Engine is the llama.cpp library of this process.
 type Engine struct {
-	dir string
+	dir   string
+	build Build
 }
+
+// Build returns what the libraries say of themselves.
+func (e *Engine) Build() Build { return e.build }
+
+// Dir returns the folder that they were loaded from.
+func (e *Engine) Dir() string { return e.dir }
 
 // The library keeps its state in globals, so a process has one engine at most.
 var (
@@ -61,15 +69,19 @@ func Load(dir string) (*Engine, error) {
 	if engine != nil {
 		return engine, nil
 	}
+	build, err := readBuild(dir)
+	if err != nil {
+		return nil, err
+	}
 	if err := yzma.Load(dir); err != nil {
-		return nil, fmt.Errorf("loading llama.cpp from %q: %w", dir, err)
+		return nil, fmt.Errorf("%w: loading it from %q: %w; known to work: %s", ErrVersion, dir, err, strings.Join(KnownVersions, ", "))
 	}
 	captureLog()
 	yzma.Init()
 	if yzma.GGMLBackendDeviceCount() == 0 {
 		return nil, fmt.Errorf("loading llama.cpp from %q: no CPU kernels for this processor", dir)
 	}
-	engine = &Engine{dir: dir}
+	engine = &Engine{dir, build}
 	return engine, nil
 }
 
@@ -84,8 +96,8 @@ func find(dir string) error {
 	return nil
 }
 
-// library returns a handle of one of the libraries.
-func (e *Engine) library(name string) (uintptr, error) {
+// shared returns a handle of one of the libraries.
+func (e *Engine) shared(name string) (uintptr, error) {
 	return purego.Dlopen(filepath.Join(e.dir, name+libraryExt()), purego.RTLD_NOW|purego.RTLD_GLOBAL)
 }
 

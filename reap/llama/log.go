@@ -14,13 +14,17 @@ import (
 // logLines bounds how many of the library's last lines an error quotes.
 const logLines = 20
 
+// allLines bounds how many are kept when lines for information are.
+const allLines = 1000
+
 // lastLog holds the library's latest warnings and errors. Nothing is printed.
 var lastLog logTail
 
 type logTail struct {
 	mu    sync.Mutex
 	lines []string
-	keep  bool // whether the last line was kept, for the pieces that continue it
+	keep  bool          // whether the last line was kept, for the pieces that continue it
+	least yzma.LogLevel // lines below it are left out; warnings are kept when 0
 }
 
 // captureLog sends everything that the library logs to lastLog.
@@ -35,7 +39,7 @@ func (l *logTail) add(level yzma.LogLevel, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if level != yzma.LogLevelContinue {
-		l.keep = level >= yzma.LogLevelWarn
+		l.keep = level >= l.least && l.least > 0 || level >= yzma.LogLevelWarn
 		if l.keep {
 			l.lines = append(l.lines, "")
 		}
@@ -44,15 +48,27 @@ func (l *logTail) add(level yzma.LogLevel, text string) {
 		return
 	}
 	l.lines[len(l.lines)-1] += text
-	if len(l.lines) > logLines {
-		l.lines = l.lines[len(l.lines)-logLines:]
+	most := logLines
+	if l.least > 0 {
+		most = allLines
 	}
+	if len(l.lines) > most {
+		l.lines = l.lines[len(l.lines)-most:]
+	}
+}
+
+// all begins to keep what is for information too, until the next reset.
+func (l *logTail) all() {
+	l.reset()
+	l.mu.Lock()
+	l.least = yzma.LogLevelInfo
+	l.mu.Unlock()
 }
 
 func (l *logTail) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lines, l.keep = nil, false
+	l.lines, l.keep, l.least = nil, false, 0
 }
 
 // latest returns the lines that are not empty.

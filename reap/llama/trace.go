@@ -212,7 +212,7 @@ func observed(o Observer, compute func() error) error {
 // bindGGML looks the functions up in the library that is loaded already.
 func bindGGML() error {
 	ggml.once.Do(func() {
-		lib, err := engine.library("libggml-base")
+		lib, err := engine.shared("libggml-base")
 		if err != nil {
 			ggml.err = err
 			return

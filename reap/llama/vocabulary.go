@@ -86,7 +86,7 @@ func bindTokenize() error {
 	if tokenize != nil {
 		return nil
 	}
-	lib, err := engine.library("libllama")
+	lib, err := engine.shared("libllama")
 	if err == nil {
 		purego.RegisterLibFunc(&tokenize, lib, "llama_tokenize")
 	}
