@@ -21,10 +21,10 @@ dist: ## archives for Linux, macOS and Windows with SHA256SUMS, in dist
 test-dist: ## that two clones give the same archives, and that one works
 	@.ci/test-dist
 
-# The engine tests run models in llama.cpp, which "engine" installs once, and the recipe of
-# manifest/IDENTITY.md runs b3sum.
+# The engine tests run models in llama.cpp, which "engine" installs once; "tools" installs the
+# programs that others compare with.
 .PHONY: test
-test: engine b3sum ## all tests, about two minutes on two quiet cores
+test: engine tools ## all tests, about two minutes on two quiet cores
 	@echo "running all tests: about two minutes on two quiet cores, more on the first run"
 	go test ./...
 	cd testdata/peer && go test ./...
@@ -61,9 +61,15 @@ fmt: ## format the code
 engine: ## install the llama.cpp libraries for tests, in .engine
 	@sh .ci/engine
 
-.PHONY: b3sum
-b3sum: ## install the BLAKE3 counterpart of sha256sum
-	@sh .ci/b3sum
+.PHONY: tools
+tools: ## install b3sum, openssl and ssh-keygen, which tests compare with
+	@sh .ci/tools
+
+# The library brings 80 modules, so the tests with it are a module of their own. VECTORS is a
+# folder test-vectors/v1.0 of the OpenSSF model signing specification, to be read too.
+.PHONY: test-sign
+test-sign: ## signatures against sigstore-go
+	cd testdata/sigstore && go test -v ./... -vectors "$(VECTORS)"
 
 # The commands on 5 GB beside cp, sync and openssl, and on sparse models of the real size;
 # Go benchmarks of the hot paths; and the time to read large headers beside that of another

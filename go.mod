@@ -9,14 +9,17 @@ require (
 	github.com/cespare/xxhash/v2 v2.3.0
 	github.com/ebitengine/purego v0.10.0
 	github.com/go-json-experiment/json v1.27.2
+	github.com/hiddeco/sshsig v0.2.0
 	github.com/hybridgroup/yzma v1.28.0
 	github.com/klauspost/compress v1.20.4
 	github.com/klauspost/cpuid/v2 v2.0.12
 	github.com/rivo/uniseg v0.4.7
 	github.com/schollz/progressbar/v3 v3.19.1
+	github.com/secure-systems-lab/go-securesystemslib v0.11.1
 	github.com/urfave/cli/v2 v2.27.7
 	github.com/zeebo/blake3 v0.2.4
 	go.yaml.in/yaml/v3 v3.0.6
+	golang.org/x/crypto v0.59.0
 	golang.org/x/sys v0.50.0
 	golang.org/x/term v0.48.0
 	golang.org/x/time v0.16.0

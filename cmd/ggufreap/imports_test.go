@@ -16,12 +16,14 @@ func TestImports(t *testing.T) {
 	const kit = "ggufreap/cmd/ggufreap/internal/"
 	screen := []string{"github.com/rivo/uniseg", "ggufreap/gguf/words"}
 	for pkg, allowed := range map[string][]string{
-		"ggufreap/gguf":            {"ggufreap/gguf/words", "ggufreap/gguf"},
-		"ggufreap/reap":            {"ggufreap/gguf/words", "ggufreap/gguf", "ggufreap/reap"},
-		"ggufreap/reap/planfile":   plans,
-		"ggufreap/reap/scorefile":  plans,
-		"ggufreap/manifest":        pins,
-		"ggufreap/manifest/stage":  pins,
+		"ggufreap/gguf":           {"ggufreap/gguf/words", "ggufreap/gguf"},
+		"ggufreap/reap":           {"ggufreap/gguf/words", "ggufreap/gguf", "ggufreap/reap"},
+		"ggufreap/reap/planfile":  plans,
+		"ggufreap/reap/scorefile": plans,
+		"ggufreap/manifest":       pins,
+		"ggufreap/manifest/stage": pins,
+		"ggufreap/manifest/sign": slices.Concat(pins, []string{"github.com/hiddeco/sshsig", "github.com/secure-systems-lab/go-securesystemslib",
+			"golang.org/x/crypto", "golang.org/x/sys"}),
 		"ggufreap/manifest/verify": pins,
 
 		// The tool kit of the command knows no flags but in args, and no library but gguf where
