@@ -229,6 +229,59 @@ func TestListeners(t *testing.T) {
 	}
 }
 
+// A noted source remembers the first byte that was read of it.
+type notedSource struct {
+	io.ReaderAt
+	first int64
+}
+
+func (n *notedSource) ReadAt(p []byte, off int64) (int, error) {
+	n.first = min(n.first, off)
+	return n.ReaderAt.ReadAt(p, off)
+}
+
+// TestWriteFrom goes on behind each byte of a file: the rest is the same, listeners see what
+// is still to come, and no source is read for what is there.
+func TestWriteFrom(t *testing.T) {
+	data := []byte("hello, you there")
+	source := &notedSource{ReaderAt: bytes.NewReader(data)}
+	shard := *oneShard(t)
+	shard.Views = slices.Clone(shard.Views)
+	shard.Views[0].Extents = []Extent{{source, 0, 2}, {source, 2, 0}, {source, 2, 3}}
+	shard.Views[2].Extents = []Extent{{source, 7, 3}}
+	var whole bytes.Buffer
+	if err := shard.Write(t.Context(), &whole, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	for from := range shard.Size + 1 {
+		source.first = int64(len(data))
+		var rest bytes.Buffer
+		heard := make([]*bytes.Buffer, len(shard.Views))
+		err := shard.WriteFrom(t.Context(), &rest, from, nil, func(i int) io.Writer {
+			heard[i] = &bytes.Buffer{}
+			return heard[i]
+		})
+		if err != nil || !bytes.Equal(rest.Bytes(), whole.Bytes()[from:]) {
+			t.Errorf("from %d: %q, %v", from, rest.Bytes(), err)
+		}
+		first := int64(len(data))
+		for i, text := range []string{"hello", "", "you"} {
+			start := shard.DataOffset + shard.Offsets[i]
+			there := min(max(from-start, 0), int64(len(text)))
+			if asked := start >= from || there < int64(len(text)); asked != (heard[i] != nil) {
+				t.Errorf("from %d: tensor %d asked for: %t", from, i, heard[i] != nil)
+			} else if asked && heard[i].String() != text[there:] {
+				t.Errorf("from %d: tensor %d gave %q", from, i, heard[i])
+			} else if asked && text != "" {
+				first = min(first, []int64{0, 0, 7}[i]+there)
+			}
+		}
+		if source.first != first {
+			t.Errorf("from %d: the source was read from byte %d, want %d", from, source.first, first)
+		}
+	}
+}
+
 func TestAppendMergesNeighbours(t *testing.T) {
 	a, b := strings.NewReader("a"), strings.NewReader("b")
 	var v View
