@@ -31,7 +31,7 @@ const memPath = "release/folder"
 func reference(t *testing.T, r Release) (files map[string]string, operations int) {
 	t.Helper()
 	d := &memDisk{}
-	if err := runOn(d, r, Options{}); err != nil {
+	if err := runOn(d, r, Options{Workers: 1}); err != nil {
 		t.Fatal(err)
 	}
 	return d.files(), d.count
@@ -39,12 +39,21 @@ func reference(t *testing.T, r Release) (files map[string]string, operations int
 
 // runOn writes a release as the command does.
 func runOn(d *memDisk, r Release, o Options) error {
-	f, err := open(d, memPath, r, o)
+	f, err := openFine(d, r, o)
 	if err != nil {
 		return err
 	}
 	_, err = writeAll(f)
 	return errors.Join(err, f.Close())
+}
+
+// openFine opens the folder of a disk, to keep what is written in small parts.
+func openFine(d *memDisk, r Release, o Options) (*Folder, error) {
+	f, err := open(d, memPath, r, o)
+	if err == nil {
+		f.least = 64
+	}
+	return f, err
 }
 
 // isFinished reports whether the folder says that it is a finished release.
@@ -162,7 +171,7 @@ func TestFaultAtEveryOperation(t *testing.T) {
 	}
 }
 
-// checkKept makes sure that only finished shards, and the names already given, stay
+// checkKept makes sure that only what is durable, and the names already given, stay
 // beside the journal.
 func checkKept(t *testing.T, d *memDisk, what string) {
 	t.Helper()
@@ -173,9 +182,9 @@ func checkKept(t *testing.T, d *memDisk, what string) {
 		}
 		return
 	}
-	_, finished, _, err := parseJournal([]byte(data))
-	if err != nil || len(finished) == 0 {
-		t.Errorf("%s: kept a journal with %d finished shards: %v", what, len(finished), err)
+	_, kept, _, err := parseJournal([]byte(data))
+	if err != nil || len(kept) == 0 {
+		t.Errorf("%s: kept a journal of %d shards: %v", what, len(kept), err)
 	}
 }
 
@@ -329,7 +338,7 @@ func TestCancelAtEveryWrite(t *testing.T) {
 		d := &memDisk{}
 		ctx, cancel := context.WithCancel(context.Background())
 		steps := 0
-		f, err := open(d, memPath, r, Options{Workers: 1, Progress: func(int64, int64) {
+		f, err := openFine(d, r, Options{Workers: 1, Progress: func(int64, int64) {
 			if steps++; steps == stop {
 				cancel()
 			}
@@ -350,8 +359,8 @@ func TestCancelAtEveryWrite(t *testing.T) {
 		if err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatalf("step %d: got %v, want %v", stop, err, context.Canceled)
 		}
-		if (f.Finished() > 0) != (d.names != nil) {
-			t.Fatalf("step %d: %d shards are finished, the folder holds %q", stop, f.Finished(), slices.Sorted(maps.Keys(d.files())))
+		if (f.Kept() > 0) != (d.names != nil) {
+			t.Fatalf("step %d: %d bytes are kept, the folder holds %q", stop, f.Kept(), slices.Sorted(maps.Keys(d.files())))
 		}
 		count.finish(t, d, r, want, fmt.Sprintf("step %d", stop))
 	}

@@ -10,6 +10,7 @@ import (
 	"ggufreap/gguf"
 	"ggufreap/gguf/words"
 	"ggufreap/manifest"
+	"ggufreap/manifest/stage/internal/disk"
 )
 
 // maxFileName is the longest base name that common file systems take.
@@ -80,19 +81,22 @@ func (f *Folder) checkEntries() error {
 	if err != nil {
 		return err
 	}
-	f.kept = nil
+	f.kept, f.listed, f.parts = nil, false, map[string]bool{}
 	for _, e := range entries {
 		name := e.Name()
 		switch {
 		case !e.Type().IsRegular():
 			return fmt.Errorf("output folder %q holds %q, which is not a regular file", f.path, name)
 		case name == manifest.JournalName:
-		case f.resuming() && f.names[strings.TrimSuffix(name, partSuffix)]:
+		case f.isPart(e):
+		case f.resuming() && f.names[name]:
+			f.listed = f.listed || name == manifest.SumsName
 		case !f.options.Force && f.options.Resume && name == manifest.SumsName:
 			return fmt.Errorf("output folder %q holds a finished release, there is nothing to go on with", f.path)
 		case !f.options.Force:
 			return fmt.Errorf("output folder %q is not empty: it holds %q", f.path, name)
 		case f.names[name]:
+			f.listed = f.listed || name == manifest.SumsName
 		case gguf.IsModelFile(name):
 			return fmt.Errorf("output folder %q holds the model file %q, which is no part of the release", f.path, name)
 		case strings.HasSuffix(name, partSuffix):
@@ -102,6 +106,25 @@ func (f *Folder) checkEntries() error {
 		}
 	}
 	return nil
+}
+
+// isPart reports whether a file is a temporary one of this release that an earlier run left.
+// Without a journal that is an empty one only: somebody else may name files so too.
+func (f *Folder) isPart(e fs.DirEntry) bool {
+	name, part := strings.CutSuffix(e.Name(), partSuffix)
+	if !part || !f.names[name] {
+		return false
+	}
+	info, err := e.Info()
+	if err != nil {
+		return false
+	}
+	for i, shard := range f.release.Layout.Shards {
+		if name == f.release.shardName(i) && f.resuming() && info.Size() <= shard.Size {
+			f.parts[name] = true
+		}
+	}
+	return f.resuming() || info.Size() == 0
 }
 
 // resuming reports whether the journal in the folder has been found to be this release's.
@@ -119,17 +142,16 @@ func (e *SpaceError) Error() string {
 }
 
 // checkRoom makes sure that the file system takes what is still to be written: its
-// bytes and its largest file. Space that unfinished files of an earlier run take is
-// given back first.
+// bytes and its largest file.
 func (f *Folder) checkRoom() error {
-	if err := f.removeParts(); err != nil {
-		return err
-	}
 	room, err := f.dir.Room()
 	if err != nil {
 		return fmt.Errorf("output folder %q: %w", f.path, err)
 	}
-	need := f.need(room.Block)
+	need, err := f.need(room.Block)
+	if err != nil {
+		return err
+	}
 	if room.Free >= 0 && need > room.Free {
 		return &SpaceError{f.path, need, room.Free}
 	}
@@ -141,24 +163,38 @@ func (f *Folder) checkRoom() error {
 	return nil
 }
 
-// need returns the bytes of the shards that are not finished, in whole blocks.
-func (f *Folder) need(block int64) int64 {
-	var n int64
-	for i, shard := range f.release.Layout.Shards {
-		if _, finished := f.journal.sum(i); !finished {
-			n += (shard.Size + block - 1) / block * block
+// need returns the bytes that the shards still take from the disk, in whole blocks: what
+// an earlier run left of them has its place.
+func (f *Folder) need(block int64) (int64, error) {
+	entries, err := f.dir.List()
+	if err != nil {
+		return 0, err
+	}
+	there := map[string]int64{}
+	for _, e := range entries {
+		if name := strings.TrimSuffix(e.Name(), partSuffix); f.parts[name] {
+			info, err := e.Info()
+			if err != nil {
+				return 0, err
+			}
+			there[name] = disk.Allocated(info)
 		}
 	}
-	return n
+	var n int64
+	for i, shard := range f.release.Layout.Shards {
+		if f.journal.beginning(i).size < shard.Size {
+			n += max((shard.Size+block-1)/block*block-there[f.release.shardName(i)], 0)
+		}
+	}
+	return n, nil
 }
 
-// tryName makes and removes an empty file of the longest name, since file systems
-// differ in which names they take.
+// tryName makes and removes an empty file of the longest name that is to be made, since
+// file systems differ in which names they take.
 func (f *Folder) tryName() error {
-	finished := f.finishedNames()
 	longest := ""
 	for _, name := range f.release.names() {
-		if !finished[name] && len(name) > len(longest) {
+		if !f.parts[name] && len(name) > len(longest) {
 			longest = name
 		}
 	}

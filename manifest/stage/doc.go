@@ -4,22 +4,24 @@
 // # How a folder comes to be whole
 //
 // [Open] makes every check that needs no tensor data, and locks the folder.
-// [Folder.WriteShards] writes the shards under temporary names and syncs them; the journal
-// ([manifest.JournalName]) notes each one that is durable. [Folder.WriteFile] does the same
-// for the documents. [Folder.Publish] gives the files their names, writes the list of sums
+// [Folder.WriteShards] writes the shards under temporary names and syncs them as they grow;
+// the journal ([manifest.JournalName]) notes how much of each is durable. [Folder.WriteFile]
+// does the same for the documents. [Folder.Publish] gives the files their names, writes the list of sums
 // ([manifest.SumsName]), and removes the journal last of all. A folder with a list and no
 // journal is a finished release.
 //
-// A run that ends before leaves its finished shards and the journal. One that is opened
-// with Resume for the same release checks these and writes the others; the folder is then
-// the same, byte for byte, as that of a run that nothing interrupted.
+// A run that ends before leaves the durable beginnings of its shards and the journal. One
+// that is opened with Resume for the same release reads these, which it believes only when
+// their digests are right, and writes the rest; the folder is then the same, byte for byte,
+// as that of a run that nothing interrupted.
 //
 // GUARANTEES.md in this folder says what holds at every moment, for those who use it.
 //
 // # Where things are
 //
 // folder.go has a folder's life from Open to Close, check.go what Open refuses, write.go
-// and resume.go the shards, publish.go the end. journal.go is the journal, origin.go what
+// all shards and the documents, shard.go one shard from what is there to its end, keeper.go
+// what is made durable when, publish.go the end. journal.go is the journal, origin.go what
 // it says a release is made from. The digests of what is written are those of package
 // manifest, the file system is behind internal/disk.
 package stage

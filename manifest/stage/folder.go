@@ -46,7 +46,7 @@ type Options struct {
 	// them, by whatever name or link, is refused.
 	Sources []string
 	// Unchanged returns an error when a source is no longer what it was when it was
-	// opened. It is asked before a shard counts as finished.
+	// opened. It is asked before bytes count as kept.
 	Unchanged func() error
 	// Resume goes on with a release that an earlier run left unfinished in the folder.
 	// Where there is none it begins one.
@@ -65,7 +65,7 @@ type Options struct {
 }
 
 // A Folder is a release folder in the making. Files are written under temporary names
-// and synced, and the journal notes each shard that is; Publish gives them their names,
+// and synced, and the journal notes how much of each shard is; Publish gives them their names,
 // then writes the list of sums, and removes the journal last of all. A folder with a
 // list and no journal is a finished release.
 type Folder struct {
@@ -78,11 +78,14 @@ type Folder struct {
 	dir     disk.Folder
 	created bool // the folder itself
 	journal *journal
-	owned   bool     // the journal is that of this release
-	kept    []string // files that were there before and stay
+	owned   bool            // the journal is that of this release
+	kept    []string        // files that were there before and stay
+	parts   map[string]bool // shards of which an earlier run left a temporary file
+	listed  bool            // there is a list of sums of an earlier release
 
+	least   int64        // bytes that are kept at a time, at the least
 	staged  []stagedFile // written, in order
-	resumed int          // shards that an earlier run finished
+	resumed int64        // bytes that an earlier run made durable
 	done    bool
 	lost    error // what Lost returns
 
@@ -97,7 +100,7 @@ func (f *Folder) Traffic() (read, written int64) { return f.read.Load(), f.writt
 type stagedFile struct {
 	lists.FileSum
 	published bool // has its own name
-	redone    bool // an earlier run finished it, but it is no longer what that run wrote
+	redone    bool // an earlier run wrote some of it, which is no longer what that run wrote
 }
 
 // Errors of Open for a folder that another run has begun.
@@ -118,7 +121,7 @@ func Open(path string, r Release, o Options) (*Folder, error) {
 }
 
 func open(d disk.Disk, path string, r Release, o Options) (*Folder, error) {
-	f := &Folder{path: path, release: r, options: o, disk: d, names: map[string]bool{}}
+	f := &Folder{path: path, release: r, options: o, disk: d, names: map[string]bool{}, least: leastUnkept}
 	if err := f.prepare(); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -155,10 +158,11 @@ func (f *Folder) prepare() error {
 	if err := f.checkRoom(); err != nil {
 		return err
 	}
-	if was == nil {
-		if err := f.beginJournal(head); err != nil {
-			return err
-		}
+	if err := f.begin(head); err != nil {
+		return err
+	}
+	if err := f.removeParts(f.left); err != nil {
+		return err
 	}
 	return f.tryName()
 }
@@ -209,27 +213,25 @@ func (f *Folder) adopt(head, was *journalHead) error {
 	if !f.options.Resume {
 		return f.refuse(ErrUnfinished)
 	}
-	f.resumed = f.journal.count()
+	f.resumed = f.journal.bytes()
 	return nil
 }
 
 func (f *Folder) refuse(why error) error { return fmt.Errorf("output folder %q %w", f.path, why) }
 
-// beginJournal writes the first line of the journal, from which on the folder is this
-// release's.
-func (f *Folder) beginJournal(head *journalHead) error {
+// begin writes to the journal that the folder is this run's.
+func (f *Folder) begin(head *journalHead) error {
 	if err := f.journal.begin(head); err != nil {
 		return f.wrap(manifest.JournalName, err)
 	}
 	return f.syncNames()
 }
 
-// Finished returns how many shards of the release's are finished, this run's and an
-// earlier one's together.
-func (f *Folder) Finished() int { return f.journal.count() }
+// Kept returns how many bytes of the shards are durable, this run's and an earlier one's
+// together. A later run that resumes reads them once and writes the others.
+func (f *Folder) Kept() int64 { return f.journal.bytes() }
 
-// Lost says why no later run can go on with the shards that a closed folder has left
-// finished: the folder is no longer at its path, or the source not what it was. It is nil
+// Lost says why no later run can go on with what a closed folder has kept: the folder is no longer at its path, or the source not what it was. It is nil
 // when one can.
 func (f *Folder) Lost() error { return f.lost }
 
@@ -257,9 +259,20 @@ func (f *Folder) here() error {
 	return nil
 }
 
-// Resumed returns how many shards an earlier run finished, and after WriteShards the
-// names of those that were found damaged and have been written again.
-func (f *Folder) Resumed() (shards int, redone []string) {
+// mine returns an error when the folder is not there any more, or another run's.
+func (f *Folder) mine() error {
+	if err := f.here(); err != nil {
+		return err
+	}
+	if err := f.journal.check(); err != nil {
+		return f.wrapJournal(err)
+	}
+	return nil
+}
+
+// Resumed returns how many bytes of the shards an earlier run had kept, and after
+// WriteShards the names of shards that were found damaged and have been written again.
+func (f *Folder) Resumed() (bytes int64, redone []string) {
 	for _, file := range f.staged {
 		if file.redone {
 			redone = append(redone, file.Name)
@@ -268,32 +281,25 @@ func (f *Folder) Resumed() (shards int, redone []string) {
 	return f.resumed, redone
 }
 
-// Close ends the writing. When it was not published, its finished shards and the journal
-// stay, so that Resume can go on with them. With no shard finished nothing is
+// Close ends the writing. When it was not published, what is durable of its shards and the
+// journal stay, so that Resume can go on with them. With nothing durable, nothing is
 // worth keeping, and Close removes all that was made. To call it twice is harmless.
 func (f *Folder) Close() error {
 	if f.dir == nil {
 		return nil
 	}
-	var errs []error
+	var err error
 	keep := f.done
 	switch {
 	case f.done || f.journal == nil:
-	case !f.owned && f.journal.end > 0:
-		errs = append(errs, f.journal.file.Close()) // another's
 	case !f.owned:
-		errs = append(errs, f.journal.file.Discard())
+		err = f.journal.giveBack()
+	case f.journal.taken():
+		keep, err = true, f.journal.file.Close() // what is there is the other run's
 	default:
-		errs = append(errs, f.removeParts())
-		keep = f.journal.count() > 0
-		if keep {
-			f.lost = f.findLost()
-			errs = append(errs, f.journal.file.Close())
-		} else {
-			errs = append(errs, f.journal.file.Discard())
-		}
+		keep, err = f.leave()
 	}
-	errs = append(errs, f.dir.Close())
+	errs := []error{err, f.dir.Close()}
 	f.dir = nil
 	if f.created && !keep {
 		if err := f.disk.Remove(f.path); f.owned {
@@ -303,32 +309,40 @@ func (f *Folder) Close() error {
 	return errors.Join(errs...)
 }
 
-// removeParts removes the temporary files but those of finished shards.
-func (f *Folder) removeParts() error {
+// leave removes what is not worth keeping, and reports whether anything is. A file that
+// cannot be removed is kept with the journal, which says whose it is.
+func (f *Folder) leave() (keep bool, err error) {
+	err = f.removeParts(f.begun)
+	if err == nil && f.journal.bytes() == 0 {
+		return false, f.journal.file.Discard()
+	}
+	f.lost = f.findLost()
+	return true, errors.Join(err, f.journal.file.Close())
+}
+
+// left are the shards of which an earlier run left a file: this one writes into it.
+func (f *Folder) left(shard int) bool { return f.parts[f.release.shardName(shard)] }
+
+// begun are the shards of which something is durable.
+func (f *Folder) begun(shard int) bool { return f.journal.beginning(shard).size > 0 }
+
+// removeParts removes the temporary files of the release but those of some shards.
+func (f *Folder) removeParts(stay func(shard int) bool) error {
 	entries, err := f.dir.List()
 	if err != nil {
 		return err
 	}
-	finished := f.finishedNames()
+	staying := map[string]bool{}
+	for i := range f.release.Layout.Shards {
+		staying[f.release.shardName(i)] = stay(i)
+	}
 	var errs []error
 	for _, e := range entries {
-		name, part := strings.CutSuffix(e.Name(), partSuffix)
-		if part && f.names[name] && !finished[name] {
+		if name, part := strings.CutSuffix(e.Name(), partSuffix); part && f.names[name] && !staying[name] {
 			errs = append(errs, ignoreMissing(f.dir.Remove(e.Name())))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// finishedNames lists the shards that are finished.
-func (f *Folder) finishedNames() map[string]bool {
-	names := map[string]bool{}
-	for i := range f.release.Layout.Shards {
-		if _, ok := f.journal.sum(i); ok {
-			names[f.release.shardName(i)] = true
-		}
-	}
-	return names
 }
 
 func ignoreMissing(err error) error {

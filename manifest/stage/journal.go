@@ -2,6 +2,7 @@ package stage
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,9 +13,12 @@ import (
 	"ggufreap/manifest/stage/internal/disk"
 )
 
-// journalSchema is that of a journal. Its lines are JSON: the first says what the release
-// is and what it is made from, each other that one shard is written and synced. A line
-// counts once its line end is there; for a shard with several lines the last one counts.
+// journalSchema is that of a journal. Its lines are JSON. The first says what the release
+// is and what it is made from. Then each run says that it has begun, and how much of a
+// shard is written and synced: the last such line of a shard counts. A line counts once its
+// line end is there. One that is not of this form ends what counts, as two runs that no
+// lock kept apart can leave it: nothing that a journal says is believed of a file without
+// looking.
 const journalSchema = "ggufreap/journal/v1"
 
 // maxJournal bounds what is read of a journal. That of a split into as many shards as
@@ -77,20 +81,39 @@ type journalShard struct {
 	Ranges manifest.Sum `json:"ranges"` // BLAKE3 of a line for each source range: FILE TAB OFFSET TAB LENGTH LF
 }
 
-// journalEntry is any other line.
+// A journalClaim says that a run has begun. The folder belongs to the last one.
+type journalClaim struct {
+	Run string `json:"run"` // chosen at random
+}
+
+// A journalEntry says that the beginning of a shard is durable.
 type journalEntry struct {
 	Shard  int          `json:"shard"` // from 1, as in file names
+	Size   int64        `json:"size"`  // of the beginning
 	SHA256 manifest.Sum `json:"sha256"`
+}
+
+// A beginning is how much of a shard is durable: all of it once size is the shard's.
+type beginning struct {
+	size int64
+	sum  manifest.Sum
 }
 
 // A journal is the file [manifest.JournalName], locked and being added to.
 type journal struct {
 	file disk.LockedFile
 
-	mu       sync.Mutex
-	end      int64                // where the next line goes
-	finished map[int]manifest.Sum // by shard, from 0
-	err      error                // the first of adding; it sticks
+	mu    sync.Mutex
+	end   int64             // where the next line goes
+	claim journalLine       // of this run
+	kept  map[int]beginning // by shard, from 0
+	err   error             // the first of adding; it sticks
+}
+
+// A journalLine is where a line stands.
+type journalLine struct {
+	offset int64
+	text   []byte
 }
 
 // lockJournal opens the journal of a folder, or makes an empty one, and returns its
@@ -100,7 +123,7 @@ func lockJournal(f disk.Folder) (*journal, *journalHead, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	j := &journal{file: file, finished: map[int]manifest.Sum{}}
+	j := &journal{file: file, kept: map[int]beginning{}}
 	head, err := j.read()
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%s: %w", manifest.JournalName, err), file.Close())
@@ -122,26 +145,24 @@ func (j *journal) read() (*journalHead, error) {
 		return nil, err
 	}
 	var head *journalHead
-	head, j.finished, j.end, err = parseJournal(data)
+	head, j.kept, j.end, err = parseJournal(data)
 	return head, err
 }
 
-// parseJournal reads the lines of a journal and returns where the last whole one ends.
-// What follows it was being written when the run ended, and is left out.
-func parseJournal(data []byte) (head *journalHead, finished map[int]manifest.Sum, end int64, err error) {
-	finished = map[int]manifest.Sum{}
-	for number := 1; ; number++ {
+// parseJournal reads the lines of a journal and returns where those end that count.
+func parseJournal(data []byte) (head *journalHead, kept map[int]beginning, end int64, err error) {
+	kept = map[int]beginning{}
+	for {
 		line, _, whole := bytes.Cut(data[end:], []byte("\n"))
-		if !whole {
-			return head, finished, end, nil
-		}
-		if head == nil {
-			head, err = parseHead(line)
-		} else {
-			err = parseEntry(line, len(head.Shards), finished)
-		}
-		if err != nil {
-			return nil, nil, 0, fmt.Errorf("line %d: %w", number, err)
+		switch {
+		case !whole:
+			return head, kept, end, nil
+		case head == nil:
+			if head, err = parseHead(line); err != nil {
+				return nil, nil, 0, fmt.Errorf("line 1: %w", err)
+			}
+		case !head.take(line, kept):
+			return head, kept, end, nil
 		}
 		end += int64(len(line)) + 1
 	}
@@ -161,16 +182,18 @@ func parseHead(line []byte) (*journalHead, error) {
 	return head, parseLine(line, head)
 }
 
-func parseEntry(line []byte, shards int, finished map[int]manifest.Sum) error {
+// take takes in a line behind the head, and reports false for what is none.
+func (h *journalHead) take(line []byte, kept map[int]beginning) bool {
+	var claim journalClaim
+	if parseLine(line, &claim) == nil {
+		return true
+	}
 	var e journalEntry
-	if err := parseLine(line, &e); err != nil {
-		return err
+	if parseLine(line, &e) != nil || e.Shard < 1 || e.Shard > len(h.Shards) || e.Size < 1 || e.Size > h.Shards[e.Shard-1].Size {
+		return false
 	}
-	if e.Shard < 1 || e.Shard > shards {
-		return fmt.Errorf("shard is %d, want 1 to %d", e.Shard, shards)
-	}
-	finished[e.Shard-1] = e.SHA256
-	return nil
+	kept[e.Shard-1] = beginning{e.Size, e.SHA256}
+	return true
 }
 
 // parseLine decodes a line into v, and refuses any that is not as v is written.
@@ -188,68 +211,138 @@ func parseLine(line []byte, v any) error {
 	return nil
 }
 
-// begin writes the head, in place of whatever the file holds.
+// begin claims the folder for this run, for the release with this head. It goes on behind
+// the lines that count, and writes the head where there is none.
 func (j *journal) begin(head *journalHead) error {
-	line, err := json.Marshal(head)
+	var lines []byte
+	if j.end == 0 {
+		text, err := json.Marshal(head)
+		if err != nil {
+			return err
+		}
+		lines = append(text, '\n')
+	}
+	text, err := json.Marshal(journalClaim{rand.Text()})
 	if err != nil {
 		return err
 	}
-	j.end, j.finished = 0, map[int]manifest.Sum{}
-	return j.add(line)
+	j.claim = journalLine{j.end + int64(len(lines)), append(text, '\n')}
+	return j.write(append(lines, j.claim.text...))
 }
 
-// finish notes that a shard, which has this sum, is written and synced.
-func (j *journal) finish(shard int, sum manifest.Sum) error {
-	line, err := json.Marshal(journalEntry{shard + 1, sum})
+// keep notes that the beginning of a shard is durable.
+func (j *journal) keep(shard int, b beginning) error {
+	line, err := json.Marshal(journalEntry{shard + 1, b.size, b.sum})
 	if err != nil {
 		return err
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if err := j.add(line); err != nil {
-		return err
+	if j.err == nil {
+		j.err = j.mine()
 	}
-	j.finished[shard] = sum
-	return nil
-}
-
-// add writes a line over whatever follows the last whole one, and syncs it.
-func (j *journal) add(line []byte) error {
-	if j.err != nil {
-		return j.err
+	if j.err == nil {
+		j.err = j.write(append(line, '\n'))
 	}
-	if j.err = j.file.Truncate(j.end); j.err != nil {
-		return j.err
-	}
-	line = append(line, '\n')
-	if _, j.err = j.file.WriteAt(line, j.end); j.err != nil {
-		return j.err
-	}
-	if j.err = j.file.Sync(); j.err == nil {
-		j.end += int64(len(line))
+	if j.err == nil {
+		j.kept[shard] = b
 	}
 	return j.err
 }
 
-// sum returns the sum of a finished shard.
-func (j *journal) sum(shard int) (manifest.Sum, bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	sum, ok := j.finished[shard]
-	return sum, ok
+// write writes lines over whatever follows those that count, and syncs them.
+func (j *journal) write(lines []byte) error {
+	if err := j.file.Truncate(j.end); err != nil {
+		return err
+	}
+	if _, err := j.file.WriteAt(lines, j.end); err != nil {
+		return err
+	}
+	if err := j.file.Sync(); err != nil {
+		return err
+	}
+	j.end += int64(len(lines))
+	return nil
 }
 
-// forget takes back that a shard is finished. Its line stays; the file that it speaks of
-// is gone or will fail its check again.
+// giveBack leaves the journal as it was: what holds nothing is removed.
+func (j *journal) giveBack() error {
+	if size, err := j.file.Size(); err == nil && size == 0 {
+		return j.file.Discard()
+	}
+	return j.file.Close()
+}
+
+// errTaken says that the journal is no longer as this run left it.
+var errTaken = errors.New("another run has written to it: this file system's locks keep nobody out")
+
+// mine returns an error when another run has claimed the folder since this one did. Where
+// locks do what they say, none can; some network file systems grant them to everybody.
+func (j *journal) mine() error {
+	if err := j.file.Named(); err != nil {
+		return fmt.Errorf("%w (%w)", errTaken, err)
+	}
+	size, err := j.file.Size()
+	if err != nil {
+		return err
+	}
+	claim := make([]byte, len(j.claim.text))
+	if _, err := j.file.ReadAt(claim, j.claim.offset); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if size != j.end || !bytes.Equal(claim, j.claim.text) {
+		return errTaken
+	}
+	return nil
+}
+
+// check is mine for other goroutines.
+func (j *journal) check() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.err == nil {
+		j.err = j.mine()
+	}
+	return j.err
+}
+
+// taken reports whether another run was found to have written to the journal.
+func (j *journal) taken() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return errors.Is(j.err, errTaken)
+}
+
+// crowded reports that the journal has taken half the room that it may have: only what
+// bounds the bytes that are written again is noted from then on.
+func (j *journal) crowded() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.end > maxJournal/2
+}
+
+// beginning returns how much of a shard is durable.
+func (j *journal) beginning(shard int) beginning {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.kept[shard]
+}
+
+// forget takes back that anything of a shard is durable. Its lines stay; the file that
+// they speak of is gone or will fail its check again.
 func (j *journal) forget(shard int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	delete(j.finished, shard)
+	delete(j.kept, shard)
 }
 
-// count returns how many shards are finished.
-func (j *journal) count() int {
+// bytes returns how much of all shards is durable.
+func (j *journal) bytes() int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return len(j.finished)
+	var n int64
+	for _, b := range j.kept {
+		n += b.size
+	}
+	return n
 }

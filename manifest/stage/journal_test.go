@@ -15,7 +15,7 @@ import (
 	"ggufreap/manifest"
 )
 
-// journalOf is a journal of two shards, of which the second is finished.
+// journalOf is a journal of two shards, of which 100 bytes of the second are kept.
 func journalOf(t testing.TB) string {
 	t.Helper()
 	head, err := newHead(testRelease(t, 2), nil, nil)
@@ -26,73 +26,101 @@ func journalOf(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(line) + "\n" + entryLine(2, manifest.Sum{1})
+	return string(line) + "\n" + entryLine(2, 100, manifest.Sum{1})
 }
 
-func entryLine(shard int, sum manifest.Sum) string {
-	return fmt.Sprintf(`{"shard":%d,"sha256":"%s"}`, shard, sum) + "\n"
+func entryLine(shard int, size int64, sum manifest.Sum) string {
+	return fmt.Sprintf(`{"shard":%d,"size":%d,"sha256":"%s"}`, shard, size, sum) + "\n"
 }
 
 func TestParseJournal(t *testing.T) {
 	whole := journalOf(t)
 	head := whole[:strings.IndexByte(whole, '\n')+1]
+	one := map[int]beginning{1: {100, manifest.Sum{1}}}
+	none := map[int]beginning{}
 	for name, test := range map[string]struct {
-		text     string
-		finished map[int]manifest.Sum
-		rest     int // bytes that do not count
-		want     string
+		text string
+		kept map[int]beginning
+		rest int // bytes that do not count
+		want string
 	}{
-		"empty":            {text: "", finished: map[int]manifest.Sum{}},
-		"head":             {text: head, finished: map[int]manifest.Sum{}},
-		"head cut short":   {text: head[:len(head)-1], finished: map[int]manifest.Sum{}, rest: len(head) - 1},
-		"one":              {text: whole, finished: map[int]manifest.Sum{1: {1}}},
-		"cut short":        {text: whole + entryLine(1, manifest.Sum{2})[:40], finished: map[int]manifest.Sum{1: {1}}, rest: 40},
-		"zeros behind":     {text: whole + "\x00\x00\x00", finished: map[int]manifest.Sum{1: {1}}, rest: 3},
-		"twice":            {text: whole + entryLine(2, manifest.Sum{3}) + entryLine(1, manifest.Sum{2}), finished: map[int]manifest.Sum{0: {2}, 1: {3}}},
+		"empty":            {text: "", kept: none},
+		"head":             {text: head, kept: none},
+		"head cut short":   {text: head[:len(head)-1], kept: none, rest: len(head) - 1},
+		"one":              {text: whole, kept: one},
+		"cut short":        {text: whole + entryLine(1, 5, manifest.Sum{2})[:40], kept: one, rest: 40},
+		"zeros behind":     {text: whole + "\x00\x00\x00", kept: one, rest: 3},
+		"twice":            {text: whole + entryLine(2, 99, manifest.Sum{3}) + entryLine(1, 1, manifest.Sum{2}), kept: map[int]beginning{0: {1, manifest.Sum{2}}, 1: {99, manifest.Sum{3}}}},
+		"a run":            {text: head + claimLine("a") + whole[len(head):] + claimLine("b"), kept: one},
 		"another schema":   {text: `{"schema":"ggufreap/journal/v2"}` + "\n", want: "another version of this program"},
 		"no JSON":          {text: "hello\n", want: "line 1"},
-		"an empty line":    {text: whole + "\n", want: "line 3"},
-		"shard 0":          {text: whole + entryLine(0, manifest.Sum{}), want: "line 3: shard is 0, want 1 to 2"},
-		"shard 3":          {text: whole + entryLine(3, manifest.Sum{}), want: "shard is 3, want 1 to 2"},
-		"huge shard":       {text: whole + `{"shard":99999999999999999999,"sha256":""}` + "\n", want: "line 3"},
-		"short sum":        {text: whole + `{"shard":1,"sha256":"00"}` + "\n", want: "line 3"},
-		"unknown field":    {text: whole + strings.Replace(entryLine(1, manifest.Sum{}), "{", `{"x":1,`, 1), want: "not in the form"},
-		"field twice":      {text: whole + strings.Replace(entryLine(1, manifest.Sum{}), "{", `{"shard":2,`, 1), want: "not in the form"},
-		"spaces":           {text: whole + strings.Replace(entryLine(1, manifest.Sum{}), ":", ": ", 1), want: "not in the form"},
 		"field of head":    {text: strings.Replace(whole, `"origin"`, `"x":1,"origin"`, 1), want: "line 1: is not in the form"},
-		"empty lists":      {text: `{"schema":"ggufreap/journal/v1","sources":[],"origin":[],"shards":[],"documents":[]}` + "\n", finished: map[int]manifest.Sum{}},
+		"empty lists":      {text: `{"schema":"ggufreap/journal/v1","sources":[],"origin":[],"shards":[],"documents":[]}` + "\n", kept: none},
 		"empty shards":     {text: `{"schema":"ggufreap/journal/v1","shards":[{},{}]}` + "\n", want: "line 1: is not in the form"},
 		"shards of text":   {text: `{"schema":"ggufreap/journal/v1","shards":"no"}` + "\n", want: "line 1"},
 		"CRLF":             {text: strings.ReplaceAll(whole, "\n", "\r\n"), want: "line 1"},
 		"deep":             {text: strings.Repeat("[", 1<<20) + "\n", want: "line 1"},
-		"head of nothing":  {text: `{"schema":"ggufreap/journal/v1","sources":null,"origin":null,"shards":null,"documents":null}` + "\n" + entryLine(1, manifest.Sum{}), want: "want 1 to 0"},
 		"a leading BOM":    {text: "\ufeff" + whole, want: "line 1"},
-		"entry before all": {text: entryLine(1, manifest.Sum{}) + whole, want: "line 1"},
+		"entry before all": {text: entryLine(1, 1, manifest.Sum{}) + whole, want: "line 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, finished, end, err := parseJournal([]byte(test.text))
+			_, kept, end, err := parseJournal([]byte(test.text))
 			if test.want != "" {
 				if err == nil || !strings.Contains(err.Error(), test.want) {
 					t.Errorf("got %v, want an error with %q", err, test.want)
 				}
 				return
 			}
-			if err != nil || !maps.Equal(finished, test.finished) || int(end) != len(test.text)-test.rest {
-				t.Errorf("got %v to byte %d with %v, want %v to byte %d", finished, end, err, test.finished, len(test.text)-test.rest)
+			if err != nil || !maps.Equal(kept, test.kept) || int(end) != len(test.text)-test.rest {
+				t.Errorf("got %v to byte %d with %v, want %v to byte %d", kept, end, err, test.kept, len(test.text)-test.rest)
 			}
 		})
 	}
 }
+
+// TestJournalEndsWhereItIsNotOurs puts lines into a journal that this program does not
+// write. They end what counts, with all that follows.
+func TestJournalEndsWhereItIsNotOurs(t *testing.T) {
+	whole := journalOf(t)
+	line := entryLine(1, 1, manifest.Sum{})
+	for name, text := range map[string]string{
+		"an empty line":     "\n",
+		"shard 0":           entryLine(0, 1, manifest.Sum{}),
+		"shard 3":           entryLine(3, 1, manifest.Sum{}),
+		"no bytes":          entryLine(1, 0, manifest.Sum{}),
+		"too many bytes":    entryLine(1, 1<<20, manifest.Sum{}),
+		"huge shard":        `{"shard":99999999999999999999,"size":1,"sha256":""}` + "\n",
+		"short sum":         `{"shard":1,"size":1,"sha256":"00"}` + "\n",
+		"unknown field":     strings.Replace(line, "{", `{"x":1,`, 1),
+		"field twice":       strings.Replace(line, "{", `{"shard":2,`, 1),
+		"spaces":            strings.Replace(line, ":", ": ", 1),
+		"a run and more":    strings.Replace(claimLine("a"), "{", `{"x":1,`, 1),
+		"half of two lines": claimLine("a") + line[30:],
+		"zeros":             "\x00\x00\n",
+	} {
+		counts := strings.LastIndex(text[:len(text)-1], "\n") + 1
+		_, kept, end, err := parseJournal([]byte(whole + text + line))
+		if err != nil || len(kept) != 1 || int(end) != len(whole)+counts {
+			t.Errorf("%s: %d shards, to byte %d: %v", name, len(kept), end, err)
+		}
+	}
+	nothing := `{"schema":"ggufreap/journal/v1","sources":null,"origin":null,"shards":null,"documents":null}` + "\n"
+	if _, kept, end, err := parseJournal([]byte(nothing + entryLine(1, 1, manifest.Sum{}))); err != nil || len(kept) != 0 || int(end) != len(nothing) {
+		t.Errorf("a shard of none: %d shards, to byte %d: %v", len(kept), end, err)
+	}
+}
+
+func claimLine(run string) string { return `{"run":"` + run + `"}` + "\n" }
 
 // TestJournalCutAnywhere cuts a journal at every byte: what is left must be read, and a
 // line counts when it is whole.
 func TestJournalCutAnywhere(t *testing.T) {
 	whole := journalOf(t)
 	for n := range len(whole) + 1 {
-		head, finished, end, err := parseJournal([]byte(whole[:n]))
+		head, kept, end, err := parseJournal([]byte(whole[:n]))
 		lines := strings.Count(whole[:n], "\n")
-		if err != nil || (head != nil) != (lines > 0) || len(finished) != max(lines-1, 0) || int(end) != strings.LastIndexByte(whole[:n], '\n')+1 {
-			t.Fatalf("cut at %d: %v, %d finished, ends at %d: %v", n, head != nil, len(finished), end, err)
+		if err != nil || (head != nil) != (lines > 0) || len(kept) != max(lines-1, 0) || int(end) != strings.LastIndexByte(whole[:n], '\n')+1 {
+			t.Fatalf("cut at %d: %v, %d shards, ends at %d: %v", n, head != nil, len(kept), end, err)
 		}
 	}
 }
@@ -109,10 +137,10 @@ func TestJournalWritesOverWhatDoesNotCount(t *testing.T) {
 	if err != nil || head == nil {
 		t.Fatal(head, err)
 	}
-	if err := j.finish(0, manifest.Sum{2}); err != nil {
+	if err := errors.Join(j.begin(head), j.keep(0, beginning{7, manifest.Sum{2}})); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := d.files()[manifest.JournalName], journalOf(t)+entryLine(1, manifest.Sum{2}); got != want {
+	if got, want := d.files()[manifest.JournalName], journalOf(t)+string(j.claim.text)+entryLine(1, 7, manifest.Sum{2}); got != want {
 		t.Errorf("the journal is %q, want %q", got, want)
 	}
 }
@@ -151,13 +179,13 @@ func FuzzParseJournal(f *testing.F) {
 	f.Add([]byte(journalOf(f)))
 	f.Add([]byte(journalOf(f)[:100]))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		head, finished, end, err := parseJournal(data)
+		head, kept, end, err := parseJournal(data)
 		if err != nil || head == nil {
 			return
 		}
-		for i := range finished {
-			if i < 0 || i >= len(head.Shards) {
-				t.Errorf("shard %d of %d is finished", i, len(head.Shards))
+		for i, b := range kept {
+			if i < 0 || i >= len(head.Shards) || b.size < 1 || b.size > head.Shards[i].Size {
+				t.Errorf("%d bytes of shard %d of %d are kept", b.size, i, len(head.Shards))
 			}
 		}
 		line, err := json.Marshal(head)

@@ -10,6 +10,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,7 +31,9 @@ type memDisk struct {
 	undone []nameChange        // since then
 	size   int64               // of the disk; 0 is without bound
 	full   error               // of writes beyond it
+	lies   bool                // everybody gets every lock
 
+	wrote  int64  // bytes into temporary files of shards
 	count  int    // of operations
 	failAt int    // the operation that fails
 	dieAt  int    // the operation at which the process dies
@@ -116,7 +119,8 @@ func (d *memDisk) cutPower(rng *rand.Rand) {
 }
 
 // survivor is what is left of a file that holds data, of which synced was synced: where
-// both agree from the start, that, and of the rest what chance leaves.
+// both agree from the start, that, and of the rest what chance leaves. A beginning that
+// was not synced is thus lost or kept as chance has it, and one that was is never lost.
 func survivor(rng *rand.Rand, data, synced []byte) []byte {
 	same := 0
 	for same < min(len(data), len(synced)) && data[same] == synced[same] {
@@ -207,9 +211,22 @@ func (f memFolder) Open(name string) (disk.InputFile, error) {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
 	if file := f.disk.names[name]; file != nil {
-		return &memHandle{disk: f.disk, file: file}, nil
+		return &memHandle{disk: f.disk, file: file, name: name}, nil
 	}
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+func (f memFolder) Continue(name string, from int64) (disk.OutputFile, error) {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	if err := f.disk.step("continue"); err != nil {
+		return nil, err
+	}
+	file := f.disk.names[name]
+	if file == nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return &memHandle{disk: f.disk, file: file, name: name, at: from}, nil
 }
 
 func (f memFolder) Create(name string) (disk.OutputFile, error) {
@@ -223,7 +240,7 @@ func (f memFolder) Create(name string) (disk.OutputFile, error) {
 	}
 	file := &memFile{}
 	f.disk.change(nameChange{file, "", name})
-	return &memHandle{disk: f.disk, file: file}, nil
+	return &memHandle{disk: f.disk, file: file, name: name}, nil
 }
 
 func (f memFolder) Lock(name string) (disk.LockedFile, error) {
@@ -237,7 +254,7 @@ func (f memFolder) Lock(name string) (disk.LockedFile, error) {
 		file = &memFile{}
 		f.disk.change(nameChange{file, "", name})
 	}
-	if file.locked {
+	if file.locked && !f.disk.lies {
 		return nil, disk.ErrLocked
 	}
 	file.locked = true
@@ -299,7 +316,8 @@ func (f memFolder) Close() error { return nil }
 type memHandle struct {
 	disk *memDisk
 	file *memFile
-	name string // of a locked file
+	name string
+	at   int64 // where the next Write goes
 }
 
 func (h *memHandle) ReadAt(p []byte, off int64) (int, error) {
@@ -310,7 +328,20 @@ func (h *memHandle) ReadAt(p []byte, off int64) (int, error) {
 
 func (h *memHandle) Size() (int64, error) { return int64(len(h.file.data)), nil }
 
-func (h *memHandle) Write(p []byte) (int, error) { return h.WriteAt(p, int64(len(h.file.data))) }
+func (h *memHandle) Write(p []byte) (int, error) {
+	n, err := h.WriteAt(p, h.at)
+	h.at += int64(n)
+	return n, err
+}
+
+func (h *memHandle) Named() error {
+	h.disk.mu.Lock()
+	defer h.disk.mu.Unlock()
+	if h.disk.names[h.name] != h.file {
+		return &fs.PathError{Op: "stat", Path: h.name, Err: fs.ErrNotExist}
+	}
+	return nil
+}
 
 // WriteAt writes half of p when it fails.
 func (h *memHandle) WriteAt(p []byte, off int64) (int, error) {
@@ -323,10 +354,16 @@ func (h *memHandle) WriteAt(p []byte, off int64) (int, error) {
 	if err != nil {
 		p = p[:len(p)/2]
 	}
-	if d := h.disk; d.size > 0 && d.used()+int64(len(p)) > d.size {
+	more := max(off+int64(len(p))-int64(len(h.file.data)), 0)
+	if d := h.disk; d.size > 0 && d.used()+more > d.size {
 		return 0, &fs.PathError{Op: "write", Path: h.name, Err: d.full}
 	}
-	h.file.data = append(slices.Clone(h.file.data[:off]), p...)
+	if strings.HasSuffix(h.name, ".gguf"+partSuffix) {
+		h.disk.wrote += int64(len(p))
+	}
+	data := append(slices.Clone(h.file.data), make([]byte, more)...) // a reader may have the old one
+	copy(data[off:], p)
+	h.file.data = data
 	return len(p), err
 }
 

@@ -2,11 +2,9 @@ package stage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -26,7 +24,7 @@ func (f *Folder) Publish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := f.here(); err != nil {
+	if err := f.mine(); err != nil {
 		return err
 	}
 	if err := f.dropOldList(); err != nil {
@@ -45,7 +43,7 @@ func (f *Folder) Publish(ctx context.Context) error {
 	if err := f.writeList(list); err != nil {
 		return err
 	}
-	if err := f.here(); err != nil {
+	if err := f.mine(); err != nil {
 		return err
 	}
 	if err := f.journal.file.Discard(); err != nil {
@@ -67,7 +65,7 @@ func (f *Folder) checkComplete() error {
 
 // writeList writes the list of sums, which makes the folder a release.
 func (f *Folder) writeList(list []lists.FileSum) error {
-	sum, err := f.writeFile(manifest.SumsName, 0, pass.NewHasher(), func(w io.Writer) error { return lists.WriteSums(w, list) })
+	sum, err := f.writeFile(manifest.SumsName, func(w io.Writer) error { return lists.WriteSums(w, list) })
 	if err != nil {
 		return err
 	}
@@ -116,11 +114,10 @@ func (f *Folder) sum(ctx context.Context, name string, w *pass.Worker) (manifest
 // dropOldList removes the list of an earlier release before its files are replaced, so
 // that no list ever stands beside files that it does not describe.
 func (f *Folder) dropOldList() error {
-	err := f.dir.Remove(manifest.SumsName)
-	if errors.Is(err, os.ErrNotExist) {
+	if !f.listed {
 		return nil
 	}
-	if err != nil {
+	if err := ignoreMissing(f.dir.Remove(manifest.SumsName)); err != nil {
 		return f.wrap(manifest.SumsName, err)
 	}
 	return f.syncNames()

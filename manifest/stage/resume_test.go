@@ -21,32 +21,42 @@ import (
 	"ggufreap/manifest"
 )
 
-// unfinished leaves a release on a disk whose first n shards are finished.
+// unfinished leaves a release on a disk whose first n shards are finished, and of which
+// something of the next is kept.
 func unfinished(t *testing.T, d *memDisk, r Release, n int) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	f, err := open(d, memPath, r, Options{Workers: 1, Progress: func(done, _ int64) {
-		var want int64
-		for _, shard := range r.Layout.Shards[:n] {
-			want += shard.Size
+	stopped := false
+	o := Options{Workers: 1}
+	var f *Folder
+	o.Unchanged = func() error {
+		if stopped || f.Kept() <= sizeOf(r, n) {
+			return nil
 		}
-		if done > want {
-			cancel()
-		}
-	}})
+		stopped = true
+		return errInjected
+	}
+	f, err := openFine(d, r, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.WriteShards(ctx); !errors.Is(err, context.Canceled) {
-		t.Fatalf("got %v, want %v", err, context.Canceled)
+	if _, err := f.WriteShards(t.Context()); !errors.Is(err, errInjected) {
+		t.Fatalf("got %v, want %v", err, errInjected)
 	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if f.Finished() != n {
-		t.Fatalf("%d shards are finished, want %d", f.Finished(), n)
+	if kept := f.Kept(); kept <= sizeOf(r, n) || kept >= sizeOf(r, n+1) {
+		t.Fatalf("%d bytes are kept, want more than %d and less than %d", kept, sizeOf(r, n), sizeOf(r, n+1))
 	}
+}
+
+// sizeOf returns the bytes of the first n shards.
+func sizeOf(r Release, n int) int64 {
+	var size int64
+	for _, shard := range r.Layout.Shards[:n] {
+		size += shard.Size
+	}
+	return size
 }
 
 func TestResumeGoesOn(t *testing.T) {
@@ -59,21 +69,22 @@ func TestResumeGoesOn(t *testing.T) {
 	}
 	d := &memDisk{}
 	unfinished(t, d, r, 2)
-	if got, want := slices.Sorted(maps.Keys(d.files())), []string{manifest.JournalName, releaseNames[0] + ".part", releaseNames[1] + ".part"}; !slices.Equal(got, want) {
+	if got, want := slices.Sorted(maps.Keys(d.files())), []string{manifest.JournalName, releaseNames[0] + ".part", releaseNames[1] + ".part", releaseNames[2] + ".part"}; !slices.Equal(got, want) {
 		t.Errorf("kept %q, want %q", got, want)
 	}
 	var last int64
-	f, err := open(d, memPath, r, Options{Resume: true, Progress: func(done, _ int64) { last = done }})
+	f, err := openFine(d, r, Options{Resume: true, Progress: func(done, _ int64) { last = done }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
+	kept := f.Kept()
 	pin, err := writeAll(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if shards, redone := f.Resumed(); shards != 2 || len(redone) > 0 {
-		t.Errorf("resumed %d shards and redid %q, want 2 and none", shards, redone)
+	if resumed, redone := f.Resumed(); resumed != kept || len(redone) > 0 {
+		t.Errorf("resumed %d bytes and redid %q, want %d and none", resumed, redone, kept)
 	}
 	if !maps.Equal(d.files(), want) {
 		t.Error("the folder differs from that of one run")
@@ -84,8 +95,8 @@ func TestResumeGoesOn(t *testing.T) {
 	if last != r.Layout.Bytes() {
 		t.Errorf("progress ended at %d, want %d", last, r.Layout.Bytes())
 	}
-	shards := r.Layout.Shards
-	wantRead, wantWritten := shards[0].Size+shards[1].Size+shards[2].TensorBytes(), shards[2].Size
+	third := r.Layout.Shards[2]
+	wantRead, wantWritten := kept+third.TensorBytes()-dataBefore(third, kept-sizeOf(r, 2)), r.Layout.Bytes()-kept
 	for name, data := range want {
 		if !gguf.IsModelFile(name) {
 			wantWritten += int64(len(data))
@@ -116,7 +127,7 @@ func TestResumeRedoesDamage(t *testing.T) {
 			unfinished(t, d, r, 2)
 			damage(d)
 			var last int64
-			f, err := open(d, memPath, r, Options{Resume: true, Progress: func(done, _ int64) {
+			f, err := openFine(d, r, Options{Resume: true, Progress: func(done, _ int64) {
 				if done < last || done > r.Layout.Bytes() {
 					t.Errorf("progress went from %d to %d of %d", last, done, r.Layout.Bytes())
 				}
@@ -225,7 +236,7 @@ func TestChangedSourceDoesNotCount(t *testing.T) {
 	want, _ := reference(t, r)
 	d := &memDisk{}
 	asked := 0
-	f, err := open(d, memPath, r, Options{Workers: 1, Unchanged: func() error {
+	f, err := openFine(d, r, Options{Workers: 1, Unchanged: func() error {
 		if asked++; asked > 1 {
 			return errInjected
 		}
@@ -378,7 +389,7 @@ func fillDisk(t *testing.T, full error) {
 	r := testRelease(t, 3)
 	want, _ := reference(t, r)
 	d := &memDisk{full: full}
-	f, err := open(d, memPath, r, Options{Workers: 1, Progress: func(done, _ int64) {
+	f, err := openFine(d, r, Options{Workers: 1, Progress: func(done, _ int64) {
 		if done > r.Layout.Shards[0].Size {
 			d.size = r.Layout.Shards[0].Size + 4000
 		}
@@ -387,7 +398,6 @@ func fillDisk(t *testing.T, full error) {
 		t.Fatal(err)
 	}
 	_, err = f.WriteShards(context.Background())
-	left := r.Layout.Shards[1].Size + r.Layout.Shards[2].Size
 	if !errors.Is(err, full) || !strings.Contains(err.Error(), gguf.ShardName("out", 1, 3)) {
 		t.Errorf("got %v, want %v and the file", err, full)
 	}
@@ -397,9 +407,10 @@ func fillDisk(t *testing.T, full error) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
+	left := r.Layout.Bytes() - d.used() + int64(len(d.names[manifest.JournalName].data))
 	d.size = d.used() + left - 1
 	var space *SpaceError
-	if err := runOn(d, r, Options{Resume: true}); !errors.As(err, &space) || space.Need-space.Free < 1 || space.Need > left+2*511 {
+	if err := runOn(d, r, Options{Resume: true}); !errors.As(err, &space) || space.Need-space.Free < 1 || space.Need > left+3*511 {
 		t.Errorf("one byte too few: got %v", err)
 	}
 	d.size = 0

@@ -2,12 +2,12 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
 
-	"ggufreap/gguf"
 	"ggufreap/gguf/words"
 	"ggufreap/manifest"
 	"ggufreap/manifest/internal/pass"
@@ -17,8 +17,8 @@ import (
 
 // WriteShards writes all shards, in parallel, and returns the pin of what was written:
 // the digests come from the pass that writes. Where a name has no digest, the pin lacks
-// what [manifest.NewDraft] says. Shards that an earlier run finished are read once
-// instead, and written again when they are not what that run wrote.
+// what [manifest.NewDraft] says. What an earlier run wrote is read once instead, and
+// written again when it is not what that run wrote.
 func (f *Folder) WriteShards(ctx context.Context) (*manifest.Pin, error) {
 	layout := f.release.Layout
 	draft, err := manifest.NewDraft(f.release.Stem, layout, f.release.Slabs)
@@ -28,9 +28,12 @@ func (f *Folder) WriteShards(ctx context.Context) (*manifest.Pin, error) {
 	staged := make([]stagedFile, len(layout.Shards))
 	sums := make([]manifest.Sum, len(staged))
 	count := pass.NewMeter(layout.Bytes(), f.options.Progress)
-	err = pass.ForEach(ctx, len(staged), f.options.Workers, func(ctx context.Context, i int, w *pass.Worker) error {
+	order, workers := f.order(), pass.Workers(len(staged), f.options.Workers)
+	most := unkept(layout.Bytes(), min(workers, len(staged)), f.least)
+	err = pass.ForEach(ctx, len(order), workers, func(ctx context.Context, n int, w *pass.Worker) error {
+		i := order[n]
 		staged[i].Name = f.release.shardName(i)
-		err := f.makeShard(ctx, shardJob{i, &staged[i], layout.Shards[i], draft, count, w})
+		err := f.makeShard(ctx, shardJob{i, &staged[i], layout.Shards[i], draft, count, most, w})
 		sums[i] = staged[i].SHA256
 		return err
 	})
@@ -41,77 +44,18 @@ func (f *Folder) WriteShards(ctx context.Context) (*manifest.Pin, error) {
 	return draft.Finish(sums)
 }
 
-// A shardJob is what it takes to make one shard, and where its digests go.
-type shardJob struct {
-	i     int
-	file  *stagedFile
-	shard *gguf.ShardLayout
-	draft *manifest.Draft
-	count *pass.Meter
-	*pass.Worker
-}
-
-// makeShard writes a shard unless an earlier run did.
-func (f *Folder) makeShard(ctx context.Context, job shardJob) error {
-	if want, finished := f.journal.sum(job.i); finished {
-		found, err := f.recheck(ctx, job, want)
-		if found || err != nil {
-			return err
+// order returns the shards, those that an earlier run finished last: a run that is ended
+// again has then got further.
+func (f *Folder) order() []int {
+	var order, finished []int
+	for i, shard := range f.release.Layout.Shards {
+		if f.journal.beginning(i).size < shard.Size {
+			order = append(order, i)
+		} else {
+			finished = append(finished, i)
 		}
 	}
-	return f.writeShard(ctx, job)
-}
-
-// writeShard writes one shard under its temporary name and fills in the digests. The
-// journal notes it once its bytes are durable and its sources are known to have been
-// themselves until the last of them was read.
-func (f *Folder) writeShard(ctx context.Context, job shardJob) error {
-	draft := job.draft.Shard(job.i, f.options.Check)
-	var err error
-	job.file.SHA256, err = f.writeFile(job.file.Name, job.shard.Size, job.Hasher(), func(w io.Writer) error {
-		err := job.shard.Write(ctx, io.MultiWriter(w, job.count), job.CopyBuffer(), draft.Tensor)
-		if err != nil {
-			return err
-		}
-		return draft.End()
-	})
-	if err != nil {
-		return err
-	}
-	f.read.Add(job.shard.TensorBytes())
-	if err := f.checkSame(job); err != nil {
-		return err
-	}
-	if err := f.journal.finish(job.i, job.file.SHA256); err != nil {
-		return f.wrap(manifest.JournalName, err)
-	}
-	return nil
-}
-
-// checkSame makes sure that a written shard is where it was written, and that the source
-// it was read from has not changed.
-func (f *Folder) checkSame(job shardJob) error {
-	if err := f.here(); err != nil {
-		return err
-	}
-	if err := f.exists(job.file.Name + partSuffix); err != nil {
-		return f.wrap(job.file.Name, fmt.Errorf("it is gone: %w", err))
-	}
-	if f.options.Unchanged == nil {
-		return nil
-	}
-	if err := f.options.Unchanged(); err != nil {
-		return fmt.Errorf("the source changed while it was read: %w", err)
-	}
-	return nil
-}
-
-func (f *Folder) exists(name string) error {
-	file, err := f.dir.Open(name)
-	if err != nil {
-		return err
-	}
-	return file.Close()
+	return append(order, finished...)
 }
 
 // WriteFile writes a document of the release. Its bytes come from write.
@@ -119,7 +63,7 @@ func (f *Folder) WriteFile(name string, write func(w io.Writer) error) error {
 	if err := f.checkClaimed(name); err != nil {
 		return err
 	}
-	sum, err := f.writeFile(name, 0, pass.NewHasher(), write)
+	sum, err := f.writeFile(name, write)
 	if err != nil {
 		return err
 	}
@@ -138,14 +82,16 @@ func (f *Folder) checkClaimed(name string) error {
 	return nil
 }
 
-// writeFile makes the temporary file of name, of size bytes where that is known, and
-// returns once its bytes are durable.
-func (f *Folder) writeFile(name string, size int64, hasher *pass.Hasher, write func(w io.Writer) error) (manifest.Sum, error) {
+// writeFile makes the temporary file of a document, and returns once its bytes are durable.
+func (f *Folder) writeFile(name string, write func(w io.Writer) error) (manifest.Sum, error) {
 	file, err := f.dir.Create(name + partSuffix)
 	if err != nil {
 		return manifest.Sum{}, f.wrap(name, err)
 	}
-	err = fill(file, size, hasher, write)
+	hasher := pass.NewHasher()
+	if err = write(io.MultiWriter(file, hasher)); err == nil {
+		err = file.Sync()
+	}
 	if closeErr := file.Close(); err == nil {
 		err = closeErr
 	}
@@ -156,43 +102,6 @@ func (f *Folder) writeFile(name string, size int64, hasher *pass.Hasher, write f
 	return hasher.Sum(), nil
 }
 
-// fill reserves, writes and syncs one file.
-func fill(f disk.OutputFile, size int64, hasher *pass.Hasher, write func(w io.Writer) error) error {
-	if err := f.Reserve(size); err != nil {
-		return fmt.Errorf("space for %d bytes: %w", size, err)
-	}
-	if err := write(io.MultiWriter(&drainedFile{f, 0}, hasher)); err != nil {
-		return err
-	}
-	if size > 0 && hasher.Size() != size {
-		return fmt.Errorf("wrote %d bytes, want %d", hasher.Size(), size)
-	}
-	return f.Sync()
-}
-
-// Bytes go to disk drainSize at a time, while drainAhead more are written. The sum is the
-// most that an interrupted run, or the sync at the end of a file, has to wait for.
-const (
-	drainSize  = 8 << 20
-	drainAhead = 4 * drainSize
-)
-
-// A drainedFile does not leave all of the writing to its final sync.
-type drainedFile struct {
-	disk.OutputFile
-	size int64
-}
-
-func (f *drainedFile) Write(p []byte) (int, error) {
-	n, err := f.OutputFile.Write(p)
-	before := f.size / drainSize
-	f.size += int64(n)
-	for i := before; err == nil && i < f.size/drainSize; i++ {
-		err = f.Drain(i*drainSize, drainSize, drainAhead)
-	}
-	return n, err
-}
-
 // wrap says which file of the release an error is about, and of a full disk what it
 // lacks.
 func (f *Folder) wrap(name string, err error) error {
@@ -200,9 +109,17 @@ func (f *Folder) wrap(name string, err error) error {
 	if !disk.IsFull(err) {
 		return err
 	}
-	need := f.need(1)
+	left := words.Count(f.release.Layout.Bytes()-f.Kept(), "byte")
 	if room, roomErr := f.dir.Room(); roomErr == nil && room.Free >= 0 {
-		return fmt.Errorf("%w: %s of shards are still to be written, %s are free", err, words.Count(need, "byte"), words.Group(room.Free))
+		return fmt.Errorf("%w: %s of shards are still to be written, %s are free", err, left, words.Group(room.Free))
 	}
-	return fmt.Errorf("%w: %s of shards are still to be written", err, words.Count(need, "byte"))
+	return fmt.Errorf("%w: %s of shards are still to be written", err, left)
+}
+
+// wrapJournal says that an error is about the journal.
+func (f *Folder) wrapJournal(err error) error {
+	if errors.Is(err, errTaken) {
+		return fmt.Errorf("%w: %w", f.refuse(ErrInUse), err)
+	}
+	return f.wrap(manifest.JournalName, err)
 }

@@ -183,7 +183,8 @@ func (h *Hasher) settle() {
 // Size returns how many bytes have passed by since Reset.
 func (h *Hasher) Size() int64 { return h.size }
 
-// Sum returns the digest of the whole file. Reset must follow.
+// Sum returns the digest of what has passed by since Reset. More may follow: it is hashed
+// as fast as before where this is a multiple of [sha256.BlockSize].
 func (h *Hasher) Sum() [sha256.Size]byte {
 	h.settle()
 	if h.queue != nil {

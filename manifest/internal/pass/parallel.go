@@ -47,16 +47,22 @@ func (w *Worker) Hasher() *Hasher {
 	return w.sums
 }
 
+// Workers returns on how many goroutines [ForEach] works at n things when it is asked for
+// so many workers. No more than n of them get any.
+func Workers(n, workers int) int {
+	processors := runtime.GOMAXPROCS(0)
+	if workers <= 0 {
+		workers = 2 * processors
+	}
+	return min(workers, maxWorkers, max(n, processors))
+}
+
 // ForEach calls work for each i below n, on at most workers goroutines (0: two for each
 // processor, so that one can wait for the disk). Those that find nothing left to do help
 // the others with their sums. The first error cancels the context of the others and is
 // returned when all have ended; of several, the one of the lowest i.
 func ForEach(ctx context.Context, n, workers int, work func(ctx context.Context, i int, w *Worker) error) error {
-	processors := runtime.GOMAXPROCS(0)
-	if workers <= 0 {
-		workers = 2 * processors
-	}
-	workers = min(workers, maxWorkers, max(n, processors))
+	workers = Workers(n, workers)
 	if n == 0 {
 		return ctx.Err()
 	}

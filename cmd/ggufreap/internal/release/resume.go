@@ -3,6 +3,7 @@ package release
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,7 +12,6 @@ import (
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
-	"ggufreap/gguf/words"
 	"ggufreap/manifest"
 	"ggufreap/manifest/stage"
 )
@@ -31,22 +31,23 @@ func announce(con *ui.Console, r *Release, folder *stage.Folder, o Options) {
 		if _, err := os.Lstat(filepath.Join(r.Folder, manifest.JournalName)); err != nil {
 			return "" // nothing is left, or the folder is gone
 		}
-		return fmt.Sprintf("what is finished stays in %s; to go on: %s", text.Safe(r.Folder), o.resumeLine())
+		return fmt.Sprintf("what is written stays in %s; to go on: %s", text.Safe(r.Folder), o.resumeLine())
 	}
 	con.RestWith(goOn)
 	if !o.Resume {
 		return
 	}
-	if shards, _ := folder.Resumed(); shards > 0 {
-		con.Notef("%s: going on in %s: %s finished, and checked first", r.Task, text.Safe(r.Folder), partOf(shards, len(r.Layout.Shards)))
+	if bytes, _ := folder.Resumed(); bytes > 0 {
+		con.Notef("%s: going on in %s: %s written, and checked on the way", r.Task, text.Safe(r.Folder), share(bytes, r.Layout.Bytes()))
 	} else {
 		con.Notef("%s: nothing to go on with in %s, beginning", r.Task, text.Safe(r.Folder))
 	}
 }
 
-// partOf begins a sentence about some of the shards: "2 of 14 shards are".
-func partOf(n, all int) string {
-	return fmt.Sprintf("%s of %s %s", text.Grouped(n), text.Count(all, "shard"), words.Verb(n, "is", "are"))
+// share begins a sentence about some of the bytes: "1.21 GB of 1.92 GB (63 %) are". The
+// percentage never says more than there is.
+func share(bytes, all int64) string {
+	return fmt.Sprintf("%s of %s (%.0f %%) are", text.SISize(bytes), text.SISize(all), math.Floor(100*float64(bytes)/float64(all)))
 }
 
 // warnRedone names shards that an earlier run finished and that have changed since.
@@ -78,16 +79,16 @@ func (r *Release) explainFailure(folder *stage.Folder, o Options, err, closeErr 
 	if closeErr != nil {
 		err = errors.Join(err, fmt.Errorf("cleaning up: %w", closeErr))
 	}
-	finished, lost := folder.Finished(), folder.Lost()
-	stay := partOf(finished, len(r.Layout.Shards)) + " finished"
+	kept, lost := folder.Kept(), folder.Lost()
+	stay := share(kept, r.Layout.Bytes()) + " written"
 	var other *manifest.DerivationError
 	switch {
 	case errors.Is(lost, stage.ErrMoved):
 		return hint.With(err, "%s, in a folder that is no longer %s", stay, text.Safe(r.Folder))
-	case finished == 0:
-		return hint.With(err, "no shard was finished, so nothing was left in %s", text.Safe(r.Folder))
+	case kept == 0:
+		return hint.With(err, "nothing was on disk for good yet, so nothing was left in %s", text.Safe(r.Folder))
 	case lost != nil || errors.As(err, &other):
 		return hint.With(err, "%s, in %s, of a source that is not what it was taken for: remove the folder to begin anew", stay, text.Safe(r.Folder))
 	}
-	return hint.With(err, "%s, and kept in %s; to go on: %s", stay, text.Safe(r.Folder), o.resumeLine())
+	return hint.With(err, "%s and stay in %s; to go on: %s", stay, text.Safe(r.Folder), o.resumeLine())
 }

@@ -30,6 +30,8 @@ type Folder interface {
 	Open(name string) (InputFile, error)
 	// Create makes a file that must not exist.
 	Create(name string) (OutputFile, error)
+	// Continue opens a file to write on from a byte on. It stays as long as it is.
+	Continue(name string, from int64) (OutputFile, error)
 	// Lock opens a file, which it makes if need be, and holds it against every other
 	// process. Its error is ErrLocked when another has it.
 	Lock(name string) (LockedFile, error)
@@ -61,6 +63,8 @@ type OutputFile interface {
 	// that end ahead bytes before them. A file system that cannot is no error.
 	Drain(offset, size, ahead int64) error
 	Sync() error
+	// Named returns an error when its name no longer leads to it.
+	Named() error
 	Close() error
 }
 
@@ -70,6 +74,8 @@ type LockedFile interface {
 	io.WriterAt
 	Truncate(size int64) error
 	Sync() error
+	// Named returns an error when its name no longer leads to it.
+	Named() error
 	// Discard removes the file and gives up the lock.
 	Discard() error
 }
@@ -137,6 +143,20 @@ func (f osFolder) Create(name string) (OutputFile, error) {
 	return f.open(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 }
 
+func (f osFolder) Continue(name string, from int64) (OutputFile, error) {
+	if err := f.checkRegular(name); err != nil {
+		return nil, err
+	}
+	file, err := f.open(name, os.O_WRONLY)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := file.Seek(from, io.SeekStart); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
 func (f osFolder) Lock(name string) (LockedFile, error) {
 	if err := f.checkRegular(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -148,16 +168,17 @@ func (f osFolder) Lock(name string) (LockedFile, error) {
 	if err := lockFile(file.File); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	locked := osLockedFile{file, f.root, name}
-	if err := locked.checkName(); err != nil {
-		return nil, errors.Join(err, file.Close())
+	if err := file.Named(); err != nil {
+		// Its last holder removed it between our opening and locking it: the lock of a
+		// file without a name holds nobody off.
+		return nil, errors.Join(ErrLocked, file.Close())
 	}
-	return locked, nil
+	return osLockedFile{file}, nil
 }
 
 func (f osFolder) open(name string, flag int) (osFile, error) {
 	file, err := f.root.OpenFile(name, flag|largeFile, 0o666)
-	return osFile{file}, err
+	return osFile{file, f.root, name}, err
 }
 
 // checkRegular refuses links, devices and pipes, before they are opened.
@@ -187,7 +208,11 @@ func (f osFolder) Here() error {
 	return err
 }
 
-type osFile struct{ *os.File }
+type osFile struct {
+	*os.File
+	root *os.Root
+	name string
+}
 
 func (f osFile) Reserve(size int64) error { return reserve(f.File, size) }
 func (f osFile) Drain(offset, size, ahead int64) error {
@@ -202,25 +227,16 @@ func (f osFile) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-type osLockedFile struct {
-	osFile
-	root *os.Root
-	name string
-}
-
-// checkName refuses a file that its last holder removed between our opening and
-// locking it: the lock of a file without a name holds nobody off.
-func (f osLockedFile) checkName() error {
+func (f osFile) Named() error {
 	there, err := f.root.Lstat(f.name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return ErrLocked
-	}
 	if err != nil {
 		return err
 	}
 	mine, err := f.Stat()
 	if err == nil && !os.SameFile(there, mine) {
-		err = ErrLocked
+		err = fmt.Errorf("%q is another file than it was", f.name)
 	}
 	return err
 }
+
+type osLockedFile struct{ osFile }

@@ -4,6 +4,7 @@ package disk
 
 import (
 	"errors"
+	"io/fs"
 	"math"
 	"syscall"
 )
@@ -13,3 +14,6 @@ func roomOf(string) (Room, error) { return Room{Free: -1, Block: 1, File: math.M
 
 // IsFull reports whether err says that there is no space.
 func IsFull(err error) bool { return errors.Is(err, syscall.ENOSPC) }
+
+// Allocated returns the bytes that a file takes on its disk, as far as its size tells.
+func Allocated(info fs.FileInfo) int64 { return info.Size() }

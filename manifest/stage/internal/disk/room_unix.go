@@ -4,6 +4,7 @@ package disk
 
 import (
 	"errors"
+	"io/fs"
 	"math"
 	"math/bits"
 	"syscall"
@@ -30,4 +31,13 @@ func fileLimit() int64 {
 // IsFull reports whether err says that there is no space, or no more for this user.
 func IsFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// Allocated returns the bytes that a file takes on its disk: with space that is reserved
+// behind its end, without holes.
+func Allocated(info fs.FileInfo) int64 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return stat.Blocks * 512 // the unit of st_blocks, whatever the file system's
+	}
+	return info.Size()
 }

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"errors"
+	"io/fs"
 	"math"
 	"os"
 	"syscall"
@@ -29,3 +30,6 @@ func roomOf(path string) (Room, error) {
 func IsFull(err error) bool {
 	return errors.Is(err, syscall.Errno(39)) || errors.Is(err, syscall.Errno(112)) || errors.Is(err, syscall.Errno(1295))
 }
+
+// Allocated returns the bytes that a file takes on its disk, as far as its size tells.
+func Allocated(info fs.FileInfo) int64 { return info.Size() }
