@@ -21,6 +21,8 @@ const (
 	leastUnkept = 256 << 10
 	// keepTime bounds the time, for slow disks and sources.
 	keepTime = 3 * time.Second
+	// keepStep is how far apart the places are at which any of this is looked at.
+	keepStep = 1 << 20
 )
 
 // unkept returns how many of all bytes one of so many workers may have written that are
@@ -66,7 +68,7 @@ func (k *keeper) fill(ctx context.Context) error {
 // Write writes the next bytes. It looks at round places only, since a SHA-256 goes on
 // faster from there.
 func (k *keeper) Write(p []byte) (int, error) {
-	step := min(k.job.unkept, drainSize)
+	step := min(k.job.unkept, keepStep)
 	for done := 0; done < len(p); {
 		part := p[done:min(int64(len(p)), int64(done)+step-k.hasher.Size()%step)]
 		if n, err := k.file.Write(part); err != nil {
