@@ -47,6 +47,13 @@ type versionInfo struct {
 	Modified bool   `json:"modified"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
+	// Libraries are the modules that were compiled in, sorted by path.
+	Libraries []library `json:"libraries"`
+}
+
+type library struct {
+	Path    string `json:"path"`
+	Version string `json:"version"`
 }
 
 func buildVersion() versionInfo {
@@ -62,6 +69,9 @@ func buildVersion() versionInfo {
 			case "vcs.modified":
 				v.Modified = s.Value == "true"
 			}
+		}
+		for _, m := range info.Deps {
+			v.Libraries = append(v.Libraries, library{m.Path, m.Version})
 		}
 	}
 	if v.Version == "" {
