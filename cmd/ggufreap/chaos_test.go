@@ -440,6 +440,58 @@ func TestSecondInterruptDoesNotWait(t *testing.T) {
 	}
 }
 
+// TestLittleIsWrittenAgain kills runs of a larger model at each tenth of the way, or at some
+// of them in the short form, goes on with them, and prints how much is written twice.
+func TestLittleIsWrittenAgain(t *testing.T) {
+	b := newBench(t, "bytes written again", gguftest.K3(gguftest.K3Options{Latent: 256, Width: 64}), "--preset", "reap568")
+	all := b.size()
+	tenths := []int64{1, 5, 9}
+	if *chaos > 1 {
+		tenths = []int64{1, 2, 3, 4, 5, 6, 7, 8, 9}
+	}
+	for _, workers := range []int{2, 8, 16} {
+		fmt.Printf("chaos: written again of %d MB by %d workers, when killed at", all/1e6, workers)
+		for _, tenth := range tenths {
+			out := filepath.Join(t.TempDir(), "release")
+			args := []string{"--workers", fmt.Sprint(workers), "--resume"}
+			p := b.start(b.line(out, args...))
+			for written(out) < tenth*all/10 && !finished(out) {
+				time.Sleep(100 * time.Microsecond)
+			}
+			p.Process.Kill()
+			if r := b.wait(p); r.code == exitOK {
+				t.Errorf("%d workers: the run ended before it was killed at %d0 %%", workers, tenth)
+				continue
+			}
+			b.kills++
+			again := written(out) - kept(t, out)
+			fmt.Printf(" %d0 %%: %.1f %%", tenth, 100*float64(again)/float64(all))
+			if again > all/20 {
+				t.Errorf("%d workers, killed at %d0 %%: %d of %d bytes are to be written again", workers, tenth, again, all)
+			}
+			r := b.run(out, args...)
+			if r.code != exitOK || strings.Contains(r.stderr, "written again") {
+				t.Errorf("%d workers, killed at %d0 %%: exit %d\n%s", workers, tenth, r.code, r.stderr)
+			}
+			b.compare(out, "after a kill")
+			os.RemoveAll(out)
+		}
+		fmt.Println()
+	}
+}
+
+// written returns the bytes of the shards that are being written or are.
+func written(out string) int64 {
+	names, _ := filepath.Glob(filepath.Join(out, "*.gguf*"))
+	var n int64
+	for _, name := range names {
+		if info, err := os.Stat(name); err == nil {
+			n += info.Size()
+		}
+	}
+	return n
+}
+
 // TestSecondRunIsRefused starts a run while another is stopped in the middle.
 func TestSecondRunIsRefused(t *testing.T) {
 	b := newBench(t, "second runs", gguftest.K3(gguftest.K3Options{}), "--preset", "reap568", "--workers", "1")

@@ -40,8 +40,9 @@ func stemFlag(c *cli.Context, ofSource string) (string, error) {
 }
 
 // interruptHelp says what Ctrl-C does to a command that writes a release.
-const interruptHelp = `Ctrl-C ends the run within a second, keeps what is on disk and says how to go on.
-However a run ends, at most 5 % of the bytes and 256 MiB a worker are written again.
+const interruptHelp = `Ctrl-C ends the run within a second, keeps what is on disk and says how to go
+on. However a run ends, the next one with --resume writes at most 5 % of the
+bytes again, and at most 256 MiB for each worker.
 `
 
 // writeOptions are how the flags say that a release is written.
