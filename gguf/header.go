@@ -16,6 +16,7 @@ func (f *File) readHeader(s *scanner, found *problems) {
 	f.readVersion(s)
 	tensors := s.length(minTensorInfoBytes, "number of tensors")
 	pairs := s.length(minPairBytes, "number of metadata pairs")
+	s.rest.pairs, s.rest.tensors = pairs, tensors
 	f.readMetadata(s, pairs, found)
 	f.readTensors(s, tensors, found)
 	f.findData(s)
@@ -84,6 +85,7 @@ func (f *File) readMetadata(s *scanner, pairs int64, found *problems) {
 	f.Metadata.grow(int(min(pairs, pairRoom)))
 	for i := int64(0); i < pairs && s.err == nil; i++ {
 		start := s.offset()
+		s.rest.pairs = pairs - i
 		key := s.text(maxNameLength, "key")
 		at := s.offset()
 		v := s.typedValue()

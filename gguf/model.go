@@ -111,14 +111,17 @@ func (m *Model) CheckWritable() error {
 // resized or written to since it was opened.
 func (m *Model) Unchanged() error {
 	for _, f := range m.Files {
-		if s, ok := f.r.(*sourceFile); ok {
-			if err := s.unchanged(); err != nil {
+		if s, ok := f.r.(changing); ok {
+			if err := s.Unchanged(); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
 }
+
+// A changing source can tell whether it is still what it was.
+type changing interface{ Unchanged() error }
 
 // Paths returns the paths by which the files were opened, in shard order.
 func (m *Model) Paths() []string {

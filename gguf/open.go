@@ -52,6 +52,7 @@ const maxParsers = maxOpenFiles / 4
 // An opener gathers the files of one model.
 type opener struct {
 	pool   *filePool
+	far    Folder // nil for files of this machine
 	opts   []Option
 	parsed map[string]parsedFile // by path: no header is read twice
 }
@@ -108,6 +109,9 @@ func (o *opener) parse(paths []string) {
 	done := make([]parsedFile, len(todo))
 	var group sync.WaitGroup
 	slots := make(chan struct{}, maxParsers)
+	if o.far != nil {
+		slots = make(chan struct{}, maxFarParsers)
+	}
 	for i, path := range todo {
 		slots <- struct{}{}
 		group.Go(func() {
@@ -122,6 +126,9 @@ func (o *opener) parse(paths []string) {
 }
 
 func (o *opener) parseOne(path string) parsedFile {
+	if o.far != nil {
+		return o.parseFar(path)
+	}
 	src, err := o.pool.source(path)
 	if err != nil {
 		return parsedFile{err: err}

@@ -10,6 +10,15 @@ type Prefetcher interface {
 	Prefetch(off, n int64)
 }
 
+// A Fetcher is a Prefetcher far away: bytes that are announced travel at once, others when
+// they are read, and each range costs a round trip. It tells what pays.
+type Fetcher interface {
+	Prefetcher
+	// FetchAhead returns how many bytes are best announced before they are read, how many
+	// at once, and over how many that nobody wants a range may go on.
+	FetchAhead() (window, step, gap int64)
+}
+
 // Prefetch announces bytes of the whole file, header included, as [Prefetcher].
 func (f *File) Prefetch(off, n int64) { prefetch(f.r, off, n) }
 
@@ -54,23 +63,33 @@ type prefetching struct {
 // copied says that n more bytes were copied.
 func (p *prefetching) copied(n int64) {
 	p.lead -= n
-	for p.lead <= prefetchWindow-prefetchStep && p.announce() {
+	for p.announce() {
 	}
 }
 
-// announce announces the next step, and reports whether there was one.
+// announce announces the next step, and reports whether there was one within the window.
 func (p *prefetching) announce() bool {
-	e, ok := p.next(prefetchStep)
+	e, ok := p.peek()
 	if !ok {
 		return false
 	}
+	window, step, gap := int64(prefetchWindow), int64(prefetchStep), int64(prefetchGap)
+	if f, far := e.Source.(Fetcher); far {
+		window, step, gap = f.FetchAhead()
+	}
+	if p.lead > window-step {
+		return false
+	}
+	e, _ = p.next(step)
 	end := e.Offset + e.Length
-	for end-e.Offset < prefetchStep {
+	for end-e.Offset < step {
 		more, ok := p.peek()
-		if !ok || !sameSource(more.Source, e.Source) || more.Offset < end || more.Offset-end > prefetchGap {
+		if !ok || !sameSource(more.Source, e.Source) || more.Offset < end || more.Offset-end > gap {
 			break
 		}
-		more, _ = p.next(prefetchStep - (end - e.Offset))
+		if more, ok = p.next(step - (more.Offset - e.Offset)); !ok {
+			break
+		}
 		end = more.Offset + more.Length
 	}
 	prefetch(e.Source, e.Offset, end-e.Offset)
@@ -92,7 +111,7 @@ func (p *prefetching) peek() (Extent, bool) {
 // next takes up to most bytes of the extent that is announced next.
 func (p *prefetching) next(most int64) (Extent, bool) {
 	e, ok := p.peek()
-	if !ok {
+	if !ok || most <= 0 {
 		return e, false
 	}
 	if e.Length > most {

@@ -20,6 +20,15 @@ func (e *readError) Error() string {
 
 func (e *readError) Unwrap() error { return e.err }
 
+// Place returns the source and the offset.
+func (e *readError) Place() (string, int64) { return e.source, e.offset }
+
+// A located error says itself where it happened.
+type located interface {
+	error
+	Place() (source string, offset int64)
+}
+
 // readFull fills p or errs; a source that ends early is an error, never zero bytes.
 // Sources that are files say themselves where they failed, for others the name given
 // here is used.
@@ -28,7 +37,7 @@ func readFull(r io.ReaderAt, name string, p []byte, off int64) error {
 	if n == len(p) {
 		return nil
 	}
-	var located *readError
+	var located located
 	switch {
 	case errors.As(err, &located):
 		return err

@@ -45,13 +45,17 @@ type scanner struct {
 	pos  int // next byte in buf
 	err  error
 
+	far  bool // a read costs more than the bytes it brings
+	rest outlook
+
 	steps int64    // strings and arrays in arrays so far
 	names []byte   // those of a chunk of tensors, used again for each
 	dims  []uint64 // likewise
 }
 
 func newScanner(file string, r io.ReaderAt, size int64) *scanner {
-	return &scanner{r: r, file: file, size: size}
+	_, far := r.(Fetcher)
+	return &scanner{r: r, file: file, size: size, far: far}
 }
 
 // scanBuffers are those of scanners that have done their work: models have many shards.
@@ -117,7 +121,10 @@ func (s *scanner) need(n int, what string) bool {
 // fill reads on from the current position, at least n bytes or up to the end.
 func (s *scanner) fill(n int) bool {
 	want := int64(scanBuffer)
-	if s.offset() == 0 {
+	switch {
+	case s.far:
+		want = max(s.rest.bytes(s.offset()), int64(n))
+	case s.offset() == 0:
 		want = max(firstScan, int64(n))
 	}
 	s.base, s.pos = s.offset(), 0
@@ -210,6 +217,11 @@ func (s *scanner) skip(n int64, what string) {
 		s.short(n, what)
 		return
 	}
+	if s.far && n <= inlineValue && n > int64(len(s.buf)-s.pos) {
+		n -= int64(len(s.buf) - s.pos) // it is wanted after all, see [scanner.value]
+		s.pos = len(s.buf)
+		s.need(int(n), what)
+	}
 	if have := int64(len(s.buf) - s.pos); n > have {
 		s.base, s.pos, s.buf = s.offset()+n, 0, s.buf[:0]
 		return
@@ -249,6 +261,7 @@ func (s *scanner) appendText(dst []byte, limit int64, what string) []byte {
 // skipTexts passes over n strings. It runs once per token of a vocabulary, so it
 // works inside the buffer where it can.
 func (s *scanner) skipTexts(n int64, what string) {
+	start := s.offset()
 	for i := range n {
 		if len(s.buf)-s.pos >= 8 {
 			size := s.decode64(s.buf[s.pos:])
@@ -257,10 +270,12 @@ func (s *scanner) skipTexts(n int64, what string) {
 				continue
 			}
 		}
+		s.rest.texts, s.rest.text = n-i, (s.offset()-start)/max(i, 1)
 		s.skip(s.length(1, what), what)
 		if s.err != nil {
 			s.within("string %d of %d", i+1, n)
 			return
 		}
 	}
+	s.rest.texts = 0
 }

@@ -179,8 +179,8 @@ func (s *sourceFile) same(info fs.FileInfo) error {
 
 func stamp(info fs.FileInfo) string { return info.ModTime().UTC().Format(time.RFC3339Nano) }
 
-// unchanged looks at the file again.
-func (s *sourceFile) unchanged() error {
+// Unchanged looks at the file again.
+func (s *sourceFile) Unchanged() error {
 	info, err := os.Stat(s.path)
 	if err != nil {
 		return err

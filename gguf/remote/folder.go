@@ -141,7 +141,7 @@ func (f *Folder) identity(name string) Identity {
 }
 
 // front is how much of a file is asked for to learn its size, where no listing tells it.
-const front = 1 << 10
+const front = 512
 
 // Open returns a file of the folder. That there is none is an [fs.ErrNotExist]. Of a server
 // that is not the hub it asks for the first bytes, to learn the size.

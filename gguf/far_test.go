@@ -1,0 +1,202 @@
+package gguf_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
+)
+
+// A farFolder holds files far away, and counts what is asked for.
+type farFolder struct {
+	files    map[string]*gguf.File
+	unlisted bool
+
+	mu       sync.Mutex
+	requests map[string]int
+	bytes    int64
+}
+
+// farAway puts the shards of models into a folder.
+func farAway(t *testing.T, split gguf.Split, specs ...gguftest.Spec) *farFolder {
+	t.Helper()
+	dir := &farFolder{files: map[string]*gguf.File{}, requests: map[string]int{}}
+	for _, spec := range specs {
+		m, err := spec.Model(split)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range m.Files {
+			dir.files[f.Name] = f
+		}
+	}
+	return dir
+}
+
+func (d *farFolder) Name() string { return "far://away/" }
+
+func (d *farFolder) Names() ([]string, error) {
+	if d.unlisted {
+		return nil, fmt.Errorf("no listing: %w", errors.ErrUnsupported)
+	}
+	return slices.Sorted(maps.Keys(d.files)), nil
+}
+
+func (d *farFolder) Open(name string) (gguf.Source, error) {
+	f := d.files[name]
+	if f == nil {
+		return nil, fmt.Errorf("%s%s: %w", d.Name(), name, fs.ErrNotExist)
+	}
+	return &farSource{d, f}, nil
+}
+
+// A farSource is a file of a farFolder.
+type farSource struct {
+	dir  *farFolder
+	file *gguf.File
+}
+
+func (s *farSource) Name() string                          { return s.dir.Name() + s.file.Name }
+func (s *farSource) Size() int64                           { return s.file.Size }
+func (s *farSource) Prefetch(off, n int64)                 {}
+func (s *farSource) FetchAhead() (window, step, gap int64) { return 1 << 20, 1 << 20, 0 }
+
+func (s *farSource) ReadAt(p []byte, off int64) (int, error) {
+	s.dir.mu.Lock()
+	s.dir.requests[s.file.Name]++
+	s.dir.bytes += int64(len(p))
+	s.dir.mu.Unlock()
+	return s.file.ReadAt(p, off)
+}
+
+// headerBytes is the size of all headers.
+func (d *farFolder) headerBytes() int64 {
+	var n int64
+	for _, f := range d.files {
+		n += f.DataOffset
+	}
+	return n
+}
+
+// vocabulary adds as many tokens and merges as a large model has, their lengths as those
+// of a real one: longer towards the end.
+func vocabulary(spec gguftest.Spec, n int) gguftest.Spec {
+	var tokens, merges []string
+	types := make([]int32, n)
+	for i := range n {
+		tokens = append(tokens, strings.Repeat("t", 1+i*12/n)+fmt.Sprint(i%10))
+		merges = append(merges, strings.Repeat("m", 1+i*6/n)+" "+strings.Repeat("n", 1+i*6/n))
+		types[i] = 1
+	}
+	spec.Metadata.Set("tokenizer.ggml.tokens", gguf.TextsValue(tokens...))
+	spec.Metadata.Set("tokenizer.ggml.token_type", gguf.Int32sValue(types...))
+	spec.Metadata.Set("tokenizer.ggml.merges", gguf.TextsValue(merges...))
+	return spec
+}
+
+// TestHeadersFromFarAway opens nine-shard models: at most three reads a shard, since finding
+// the shard costs a request too, and at most 1.1 times the headers' bytes. A vocabulary of
+// 163,840 tokens, which is most of a header of seven megabytes, may take more reads.
+func TestHeadersFromFarAway(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		spec gguftest.Spec
+		most int // reads of one shard
+	}{
+		{"fixture", gguftest.K3(gguftest.K3Options{}), 3},
+		{"real", gguftest.K3Real(1536, gguf.IQ1_S), 3},
+		{"real wide", gguftest.K3Real(3072, gguf.IQ1_S), 3},
+		{"vocabulary", vocabulary(gguftest.K3Real(1536, gguf.IQ1_S), 163840), 12},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := farAway(t, gguf.Split{Shards: gguftest.K3Shards}, tc.spec)
+			m, err := gguf.OpenFolder(dir, gguf.ShardName(tc.spec.Name, 3, gguftest.K3Shards))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			if err := m.Err(); err != nil || len(m.Files) != gguftest.K3Shards {
+				t.Fatalf("%d files, %v", len(m.Files), err)
+			}
+			ratio := float64(dir.bytes) / float64(dir.headerBytes())
+			t.Logf("%d bytes of headers, %.3f times as many read, reads %v", dir.headerBytes(), ratio, dir.requests)
+			if ratio > 1.1 {
+				t.Errorf("%.3f times the headers' bytes, want at most 1.1", ratio)
+			}
+			all := 0
+			for name, n := range dir.requests {
+				if all += n; n > tc.most {
+					t.Errorf("%s: %d reads", name, n)
+				}
+			}
+			if all > 3*gguftest.K3Shards {
+				t.Errorf("%d reads of %d shards", all, gguftest.K3Shards)
+			}
+			local, err := tc.spec.Model(gguf.Split{Shards: gguftest.K3Shards})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, f := range m.Files {
+				for key, want := range local.Files[i].Metadata.All() {
+					got, _ := f.Metadata.Get(key)
+					if d, err := gguf.Compare(want, got); err != nil || !d.Same() {
+						t.Errorf("%s: key %s differs, %v", f.Name, key, err)
+					}
+				}
+				if len(f.Tensors) != len(local.Files[i].Tensors) || f.DataOffset != local.Files[i].DataOffset {
+					t.Errorf("%s: %d tensors, data at %d", f.Name, len(f.Tensors), f.DataOffset)
+				}
+			}
+		})
+	}
+}
+
+// TestOpenFolder finds shards by their names, listed or asked for.
+func TestOpenFolder(t *testing.T) {
+	one, other := gguftest.Mixed(1), gguftest.Mixed(2)
+	other.Name = "other"
+	split := gguf.Split{Shards: 3}
+	for _, unlisted := range []bool{false, true} {
+		dir := farAway(t, split, one, other)
+		dir.unlisted = unlisted
+		m, err := gguf.OpenFolder(dir, "other-00002-of-00003.gguf")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Name != "other" || len(m.Files) != 3 || m.Err() != nil {
+			t.Errorf("unlisted %t: %q of %d files, %v", unlisted, m.Name, len(m.Files), m.Err())
+		}
+		if _, touched := dir.requests["m-00001-of-00003.gguf"]; touched {
+			t.Error("another model's file was read")
+		}
+		delete(dir.files, "other-00003-of-00003.gguf")
+		m, err = gguf.OpenFolder(dir, "other-00001-of-00003.gguf")
+		if err != nil || m.Complete() || !slices.Equal(m.Missing, []string{"other-00003-of-00003.gguf"}) {
+			t.Errorf("unlisted %t: missing %v, %v", unlisted, m.Missing, err)
+		}
+		if _, err := gguf.OpenFolder(dir, "none.gguf"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("unlisted %t: a missing file gives %v", unlisted, err)
+		}
+	}
+	dir := farAway(t, split, one, other)
+	if _, err := gguf.OpenFolder(dir, ""); err == nil || !strings.Contains(err.Error(), "holds 2 artifacts, name one of them: m-00001-of-00003.gguf, other-00001-of-00003.gguf") {
+		t.Errorf("two artifacts give %v", err)
+	}
+	if m, err := gguf.OpenFolder(farAway(t, split, one), ""); err != nil || len(m.Files) != 3 {
+		t.Errorf("one artifact gives %v", err)
+	}
+	if _, err := gguf.OpenFolder(&farFolder{}, ""); err == nil || !strings.Contains(err.Error(), "no .gguf file") {
+		t.Errorf("no artifact gives %v", err)
+	}
+	endless := &farFolder{unlisted: true}
+	if _, err := gguf.OpenFolder(endless, "x-00001-of-65535.gguf"); err == nil || !strings.Contains(err.Error(), "too many to be asked for") {
+		t.Errorf("65535 shards give %v", err)
+	}
+}
