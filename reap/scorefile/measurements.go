@@ -21,9 +21,10 @@ type Measurements struct {
 	Layers map[int]*Layer
 	// Sources are the same sums by kind of text, empty when they were not kept apart.
 	Sources []Source
-	// Engine and Inputs say what ran and on which files, where known.
-	Engine string
-	Inputs []reap.Input
+	// Engine, Settings and Inputs say what ran, how, and on which texts, where known.
+	Engine   string
+	Settings map[string]string
+	Inputs   []Text
 	// Notes are facts that the user should know.
 	Notes []string
 }
@@ -34,6 +35,8 @@ type Measurements struct {
 type Layer struct {
 	Count    []float64 // tokens
 	GateSum  []float64 // sum of g
+	NormSum  []float64 // sum of |f|
+	NormMax  []float64 // greatest |f|
 	ReapSum  []float64 // sum of g*|f|
 	ReapMean []float64 // ReapSum / Count, where the file has it and not the sum
 	Energy   []float64 // sum of |h|^2
@@ -43,7 +46,17 @@ type Layer struct {
 type Source struct {
 	Label  string
 	Tokens int // 0 when the file does not say
+	// Weight is what the sums were multiplied with before they were added to those of the
+	// other sources; 0 where the file does not say, which is 1.
+	Weight float64
 	Layers map[int]*Layer
+}
+
+// A Text is a file that was measured on.
+type Text struct {
+	Label  string // kind of text, "" where it was not told
+	File   string // base name
+	SHA256 string // lower-case hex
 }
 
 // Blocks returns the block numbers of the measurements, ascending.
@@ -168,8 +181,41 @@ func addLayers(to map[int]*Layer, from map[int]*Layer) {
 		f := from[block]
 		l.Count = plus(l.Count, f.Count)
 		l.GateSum = plus(l.GateSum, f.GateSum)
+		l.NormSum = plus(l.NormSum, f.NormSum)
+		l.NormMax = greatest(l.NormMax, f.NormMax)
 		l.ReapSum = plus(l.ReapSum, f.ReapSum)
 		l.Energy = plus(l.Energy, f.Energy)
+	}
+}
+
+// Weighted adds the sums of sources, each multiplied with its weight. The greatest norm is that
+// of all.
+func Weighted(sources []Source) map[int]*Layer {
+	total := map[int]*Layer{}
+	for _, source := range sources {
+		layers := map[int]*Layer{}
+		for block, l := range source.Layers {
+			layers[block] = l.weighted(source.Weight)
+		}
+		addLayers(total, layers)
+	}
+	return total
+}
+
+func (l *Layer) weighted(by float64) *Layer {
+	if by == 0 {
+		by = 1
+	}
+	scale := func(list []float64) []float64 {
+		list = slices.Clone(list)
+		for i := range list {
+			list[i] *= by
+		}
+		return list
+	}
+	return &Layer{
+		Count: scale(l.Count), GateSum: scale(l.GateSum), NormSum: scale(l.NormSum), NormMax: slices.Clone(l.NormMax),
+		ReapSum: scale(l.ReapSum), Energy: scale(l.Energy),
 	}
 }
 
@@ -179,6 +225,17 @@ func plus(a, b []float64) []float64 {
 	}
 	for i := range a {
 		a[i] += b[i]
+	}
+	return a
+}
+
+// greatest returns the greater numbers of two lists.
+func greatest(a, b []float64) []float64 {
+	if a == nil || b == nil {
+		return slices.Clone(append(a, b...))
+	}
+	for i := range a {
+		a[i] = max(a[i], b[i])
 	}
 	return a
 }
@@ -199,7 +256,7 @@ func (l *Layer) check(where string, e *reap.Experts, fs *reap.Faults) {
 	for _, list := range []struct {
 		name   string
 		values []float64
-	}{{"counts", l.Count}, {"gate sums", l.GateSum}, {"saliency sums", l.ReapSum}, {"saliency means", l.ReapMean}, {"energies", l.Energy}} {
+	}{{"counts", l.Count}, {"gate sums", l.GateSum}, {"norm sums", l.NormSum}, {"greatest norms", l.NormMax}, {"saliency sums", l.ReapSum}, {"saliency means", l.ReapMean}, {"energies", l.Energy}} {
 		if list.values == nil {
 			continue
 		}

@@ -60,6 +60,8 @@ const (
 	maxBlocks  = 1 << 12 // llama.cpp stops at 512
 	maxSources = 64      // kinds of text
 	maxInputs  = 1 << 12 // files that were measured on
+
+	maxSettings = 64
 )
 
 func (n *npz) read() *Measurements {
@@ -82,6 +84,7 @@ func (n *npz) read() *Measurements {
 	for _, block := range blocks {
 		m.Layers[block] = &Layer{ReapSum: row(saliency, e, 0, block), Count: row(counts, e, 0, block)}
 	}
+	n.readFurther(m, blocks, rows)
 	n.checkOthers(saliency, counts, blocks, rows)
 	n.readSources(m, blocks, rows)
 	return m
@@ -120,6 +123,27 @@ func (n *npz) blocks(rows int) []int {
 		}
 	}
 	return real
+}
+
+// readFurther reads what [Measurements.EncodeNPZ] adds to the community's members.
+func (n *npz) readFurther(m *Measurements, blocks []int, rows int) {
+	for _, member := range furtherMembers {
+		if n.members[member.name] == nil {
+			continue
+		}
+		a := n.array(member.name, rows*n.experts.Count)
+		if n.faults != nil || !n.shaped(member.name, a, 2, rows, n.experts.Count) {
+			return
+		}
+		for _, block := range blocks {
+			*member.list(m.Layers[block]) = row(a, n.experts, 0, block)
+		}
+	}
+	if n.members["engine"] != nil {
+		if a := n.array("engine", 1); a != nil && len(a.texts) == 1 {
+			m.Engine = a.texts[0]
+		}
+	}
 }
 
 // checkOthers wants the rows that are not real to be zero.

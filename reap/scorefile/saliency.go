@@ -15,7 +15,8 @@ const SaliencySchema = "ggufreap/saliency/v1"
 // Encode returns the measurements as a saliency document: canonical JSON with two-space
 // indent, keys in a fixed order, layers in numeric order, one line for each list, a newline
 // at the end. Equal measurements give equal bytes. The lists of a layer are count and what
-// else was measured of gate_sum, reap_sum and activation_energy, each by expert.
+// else was measured of gate_sum, norm_sum, norm_max, reap_sum and activation_energy, each by
+// expert.
 func (m *Measurements) Encode(e *reap.Experts) ([]byte, error) {
 	var b bytes.Buffer
 	if err := jsondoc.Write(&b, m.saliency(e)); err != nil {
@@ -36,6 +37,7 @@ type saliency struct {
 	NumExperts int                `json:"num_experts"`
 	TopK       int                `json:"top_k"`
 	Engine     jsondoc.TextOrNull `json:"engine"`
+	Settings   map[string]string  `json:"settings,omitzero"`
 	Inputs     []saliencyInput    `json:"inputs"`
 	Tokens     int                `json:"tokens"`
 	Layers     saliencyLayers     `json:"layers"`
@@ -43,6 +45,7 @@ type saliency struct {
 }
 
 type saliencyInput struct {
+	Label  string `json:"label,omitzero"`
 	File   string `json:"file"`
 	SHA256 string `json:"sha256"`
 }
@@ -50,6 +53,7 @@ type saliencyInput struct {
 type saliencySource struct {
 	Label  string         `json:"label"`
 	Tokens int            `json:"tokens"`
+	Weight float64        `json:"weight,omitzero"`
 	Layers saliencyLayers `json:"layers"`
 }
 
@@ -59,6 +63,8 @@ type saliencyLayers = jsondoc.Numbered[saliencyLayer]
 type saliencyLayer struct {
 	Count   jsondoc.Floats `json:"count,omitzero"`
 	GateSum jsondoc.Floats `json:"gate_sum,omitzero"`
+	NormSum jsondoc.Floats `json:"norm_sum,omitzero"`
+	NormMax jsondoc.Floats `json:"norm_max,omitzero"`
 	ReapSum jsondoc.Floats `json:"reap_sum,omitzero"`
 	Energy  jsondoc.Floats `json:"activation_energy,omitzero"`
 }
@@ -72,11 +78,12 @@ func (m *Measurements) saliency(e *reap.Experts) *saliency {
 	s.Source.WeightsDigest = jsondoc.TextOrNull(m.Source.WeightsDigest)
 	s.Source.Architecture = m.Source.Architecture
 	s.Source.Name = m.Source.Name
+	s.Settings = m.Settings
 	for _, in := range m.Inputs {
 		s.Inputs = append(s.Inputs, saliencyInput(in))
 	}
 	for _, source := range m.Sources {
-		s.Sources = append(s.Sources, saliencySource{source.Label, source.Tokens, newSaliencyLayers(source.Layers)})
+		s.Sources = append(s.Sources, saliencySource{source.Label, source.Tokens, source.Weight, newSaliencyLayers(source.Layers)})
 	}
 	return s
 }
@@ -84,7 +91,7 @@ func (m *Measurements) saliency(e *reap.Experts) *saliency {
 func newSaliencyLayers(layers map[int]*Layer) saliencyLayers {
 	list := saliencyLayers{}
 	for block, l := range layers {
-		list[block] = saliencyLayer{l.Count, l.GateSum, l.ReapSum, l.Energy}
+		list[block] = saliencyLayer{l.Count, l.GateSum, l.NormSum, l.NormMax, l.ReapSum, l.Energy}
 	}
 	return list
 }
@@ -100,15 +107,16 @@ func (d *document) readSaliency(root *jsondoc.Node) *Measurements {
 		}
 		return nil
 	}
-	d.Known(root, "", "schema", "source", "num_experts", "top_k", "engine", "inputs", "tokens", "layers", "sources")
+	d.Known(root, "", "schema", "source", "num_experts", "top_k", "engine", "settings", "inputs", "tokens", "layers", "sources")
 	d.Same(root, "num_experts", "", d.experts.Count)
 	d.Same(root, "top_k", "", d.experts.Used)
 	m := &Measurements{
-		Format: "saliency JSON",
-		Source: d.source(root),
-		Engine: d.TextOrNull(root, "engine", ""),
-		Tokens: d.Whole(root, "tokens", ""),
-		Layers: d.layers(d.Object(root, "layers", ""), "layers.", d.saliencyLayer),
+		Format:   "saliency JSON",
+		Source:   d.source(root),
+		Engine:   d.TextOrNull(root, "engine", ""),
+		Settings: d.settings(root),
+		Tokens:   d.Whole(root, "tokens", ""),
+		Layers:   d.layers(d.Object(root, "layers", ""), "layers.", d.saliencyLayer),
 	}
 	for i, n := range d.List(root, "inputs", "").Items() {
 		if i == maxInputs {
@@ -116,8 +124,12 @@ func (d *document) readSaliency(root *jsondoc.Node) *Measurements {
 			break
 		}
 		path := fmt.Sprintf("inputs[%d].", i)
-		d.Known(n, path, "file", "sha256")
-		m.Inputs = append(m.Inputs, reap.Input{File: d.Text(n, "file", path), SHA256: d.Text(n, "sha256", path)})
+		d.Known(n, path, "label", "file", "sha256")
+		in := Text{File: d.Text(n, "file", path), SHA256: d.Text(n, "sha256", path)}
+		if n.Get("label") != nil {
+			in.Label = d.Text(n, "label", path)
+		}
+		m.Inputs = append(m.Inputs, in)
 	}
 	for i, n := range d.List(root, "sources", "").Items() {
 		if i == maxSources {
@@ -125,14 +137,37 @@ func (d *document) readSaliency(root *jsondoc.Node) *Measurements {
 			break
 		}
 		path := fmt.Sprintf("sources[%d].", i)
-		d.Known(n, path, "label", "tokens", "layers")
-		m.Sources = append(m.Sources, Source{
+		d.Known(n, path, "label", "tokens", "weight", "layers")
+		source := Source{
 			Label:  d.Text(n, "label", path),
 			Tokens: d.Whole(n, "tokens", path),
 			Layers: d.layers(d.Object(n, "layers", path), path+"layers.", d.saliencyLayer),
-		})
+		}
+		if weight := n.Get("weight"); weight != nil {
+			if source.Weight, _ = weight.Float(); !(source.Weight > 0) {
+				d.Want(weight, path+"weight", "a number above 0")
+			}
+		}
+		m.Sources = append(m.Sources, source)
 	}
 	return m
+}
+
+// settings reads how it was measured: any names, with texts. They are there for people.
+func (d *document) settings(root *jsondoc.Node) map[string]string {
+	if root.Get("settings") == nil {
+		return nil
+	}
+	settings := map[string]string{}
+	n := d.Object(root, "settings", "")
+	for m := range n.Members() {
+		if len(settings) == maxSettings {
+			d.Fault("settings", "more than %d", maxSettings)
+			break
+		}
+		settings[m.Key] = d.Text(n, m.Key, "settings.")
+	}
+	return settings
 }
 
 func (d *document) source(root *jsondoc.Node) reap.Source {
@@ -148,10 +183,12 @@ func (d *document) source(root *jsondoc.Node) reap.Source {
 }
 
 func (d *document) saliencyLayer(n *jsondoc.Node, path string) *Layer {
-	d.Known(n, path, "count", "gate_sum", "reap_sum", "activation_energy")
+	d.Known(n, path, "count", "gate_sum", "norm_sum", "norm_max", "reap_sum", "activation_energy")
 	return &Layer{
 		Count:   d.numbers(n, "count", path, false),
 		GateSum: d.numbers(n, "gate_sum", path, true),
+		NormSum: d.numbers(n, "norm_sum", path, true),
+		NormMax: d.numbers(n, "norm_max", path, true),
 		ReapSum: d.numbers(n, "reap_sum", path, true),
 		Energy:  d.numbers(n, "activation_energy", path, true),
 	}
