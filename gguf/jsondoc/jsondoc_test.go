@@ -95,18 +95,25 @@ func TestWrite(t *testing.T) {
 	}
 	v := struct {
 		Text    string          `json:"text"`
-		Floats  Floats          `json:"floats"`
+		Floats  []Floats        `json:"floats"`
+		Numbers []int           `json:"numbers"`
 		Missing Floats          `json:"missing,omitzero"`
 		List    []part          `json:"list"`
 		Empty   []part          `json:"empty"`
 		Layers  Numbered[[]int] `json:"layers"`
 		Rows    [][]int         `json:"rows"`
 	}{
-		"a<b\n\"[1,2]{\\", Floats{0.1, 1e300, -0.5, 3, 1e-7, 1e20}, nil, []part{{Text: "x"}}, nil, Numbered[[]int]{10: {}, 9: {-1, 2}}, [][]int{{1}, {}},
+		"a<b\n\"[1,2]{\\", []Floats{{0.1, 1e300, -0.5, 3, 1e-7, 1e20}}, []int{1, 2}, nil, []part{{Text: "x"}}, nil, Numbered[[]int]{10: {}, 9: {-1, 2}}, [][]int{{1}, {}},
 	}
 	const want = `{
   "text": "a<b\n\"[1,2]{\\",
-  "floats": [0.1, 1e+300, -0.5, 3, 1e-07, 1e+20],
+  "floats": [
+    [0.1, 1e+300, -0.5, 3, 1e-07, 1e+20]
+  ],
+  "numbers": [
+    1,
+    2
+  ],
   "list": [
     {
       "none": null,

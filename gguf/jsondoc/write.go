@@ -13,10 +13,11 @@ import (
 )
 
 // Write writes v as a document: members in the order of a struct's fields, the keys of a
-// map in ascending order, an indent of two spaces, a list of numbers on one line, a newline
-// at the end. Equal values give equal bytes. Text that is not UTF-8 is an error.
+// map in ascending order, an indent of two spaces, a newline at the end. A list of numbers
+// stands on one line, unless it is a member of the document. Equal values give equal bytes.
+// Text that is not UTF-8 is an error.
 func Write(w io.Writer, v any) error {
-	if err := json.MarshalWrite(&layout{w: w}, v, json.Deterministic(true), jsontext.EscapeForJS(true)); err != nil {
+	if err := json.MarshalWrite(NewLayout(w), v, json.Deterministic(true), jsontext.EscapeForJS(true)); err != nil {
 		return writeError(err)
 	}
 	_, err := io.WriteString(w, "\n")

@@ -4,13 +4,19 @@
 package document
 
 import (
+	"bufio"
 	"encoding/base64"
-	"io"
+	"errors"
 	"math"
-	"reflect"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"ggufreap/gguf"
+	"ggufreap/gguf/jsondoc"
 )
 
 // JSON documents: UTF-8, two-space indent, keys in the order of the struct's fields,
@@ -22,31 +28,102 @@ import (
 //   - numbers that JSON does not have are "NaN", "Infinity" and "-Infinity"
 //   - a bool of metadata whose byte is neither 1 nor 0 is that byte, a number
 
+// Write writes a document, the fields of a struct. Nothing of it is held in memory but one
+// text or number: its lists can be as long as the files that they are read from. What a
+// terminal would act on is escaped. Errors of writing stick to w; those that it returns are
+// errors of reading what is written.
+func Write(w *bufio.Writer, document any) error {
+	safe := &safeWriter{w: w}
+	err := json.MarshalWrite(jsondoc.NewLayout(safe), document, form)
+	if safe.failed {
+		return nil
+	}
+	w.WriteByte('\n')
+	return cause(err)
+}
+
+// Line writes a value on one line.
+func Line(v gguf.Value) (string, error) {
+	var b strings.Builder
+	err := json.MarshalWrite(&safeWriter{w: &b}, Value{v}, form)
+	return b.String(), cause(err)
+}
+
+// form lets text that is not UTF-8 pass, with U+FFFD for what is not, and remembers no names:
+// text of a file is a [Text], and names that come from one are [objectKey]s.
+var form = json.JoinOptions(json.Deterministic(true), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+
+// cause returns the error of what is read while a document is written, as it was.
+func cause(err error) error {
+	for value := (*json.SemanticError)(nil); errors.As(err, &value) && value.Err != nil; {
+		err = value.Err
+	}
+	return err
+}
+
 // Elements yields the elements of a list that is not held in memory.
 type Elements func(yield func(element any) error) error
+
+// MarshalJSONTo writes the list.
+func (list Elements) MarshalJSONTo(e *jsontext.Encoder) error {
+	if err := e.WriteToken(jsontext.BeginArray); err != nil {
+		return err
+	}
+	err := list(func(element any) error {
+		if v, ok := element.(Value); ok { // there can be very many of a vocabulary
+			return v.MarshalJSONTo(e)
+		}
+		return json.MarshalEncode(e, element)
+	})
+	if err != nil {
+		return err
+	}
+	return e.WriteToken(jsontext.EndArray)
+}
 
 // Members yields the members of an object that is not held in memory.
 type Members func(yield func(name string, value any) error) error
 
-// A writer is where documents go. Its errors stick to it.
-type writer interface {
-	io.Writer
-	io.StringWriter
-	io.ByteWriter
+// MarshalJSONTo writes the object.
+func (list Members) MarshalJSONTo(e *jsontext.Encoder) error {
+	if err := e.WriteToken(jsontext.BeginObject); err != nil {
+		return err
+	}
+	err := list(func(name string, value any) error {
+		if err := e.WriteToken(jsontext.String(name)); err != nil {
+			return err
+		}
+		return json.MarshalEncode(e, value)
+	})
+	if err != nil {
+		return err
+	}
+	return e.WriteToken(jsontext.EndObject)
 }
 
-// Write writes a document, the fields of a struct. Nothing of it is held in memory as
-// text: its lists and texts can be as long as the files that they are read from. Errors of
-// writing stick to w; those that it returns are errors of reading what is written.
-func Write(to writer, document any) error {
-	w := &jsonWriter{W: to, indent: "\n"}
-	err := w.structure(reflect.ValueOf(document), true)
-	w.raw("\n")
-	return err
+// ListOrNull is a list, null when it is nil: what is not known is not empty.
+type ListOrNull[T any] []T
+
+// MarshalJSONTo writes the list or null.
+func (list ListOrNull[T]) MarshalJSONTo(e *jsontext.Encoder) error {
+	if list == nil {
+		return e.WriteToken(jsontext.Null)
+	}
+	return json.MarshalEncode(e, []T(list))
 }
 
 // Text is a string of a file, which need not be UTF-8.
 type Text string
+
+// MarshalJSONTo writes the string, or an object that has its bytes in base64.
+func (t Text) MarshalJSONTo(e *jsontext.Encoder) error {
+	if utf8.ValidString(string(t)) {
+		return e.WriteToken(jsontext.String(string(t)))
+	}
+	return json.MarshalEncode(e, struct {
+		Bytes []byte `json:"base64"`
+	}{[]byte(t)})
+}
 
 // objectKey turns any bytes into the name of an object's member, and no two of them
 // into the same.
@@ -83,10 +160,10 @@ func (n Number) String() string {
 // plain reports whether JSON has the number.
 func (n Number) plain() bool { return !math.IsNaN(n.Value) && !math.IsInf(n.Value, 0) }
 
-// json writes a number, or its name as a string.
-func (n Number) json() string {
+// MarshalJSONTo writes the number, or its name as a string.
+func (n Number) MarshalJSONTo(e *jsontext.Encoder) error {
 	if !n.plain() {
-		return strconv.Quote(n.String())
+		return e.WriteToken(jsontext.String(n.String()))
 	}
-	return n.String()
+	return e.WriteValue(strconv.AppendFloat(e.AvailableBuffer(), n.Value, 'g', -1, n.bits))
 }

@@ -3,7 +3,9 @@ package document
 import (
 	"fmt"
 	"strconv"
-	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"ggufreap/gguf"
 )
@@ -35,12 +37,26 @@ const (
 	LongItems = 256
 )
 
-// Line writes a value on one line.
-func Line(v gguf.Value) (string, error) {
-	var b strings.Builder
-	w := jsonWriter{W: &b}
-	err := w.metadata(Value{v})
-	return b.String(), err
+// MarshalJSONTo writes the value.
+func (v Value) MarshalJSONTo(e *jsontext.Encoder) error {
+	switch v.Type() {
+	case gguf.Text:
+		s, err := TextOf(v.Value)
+		if err != nil {
+			return err
+		}
+		return Text(s).MarshalJSONTo(e)
+	case gguf.Array:
+		return Items(v.Value).MarshalJSONTo(e)
+	case gguf.Uint64, gguf.Int64:
+		return e.WriteToken(jsontext.String(Scalar(v.Value)))
+	case gguf.Float32, gguf.Float64:
+		return NumberOf(v.Value).MarshalJSONTo(e)
+	}
+	if u, ok := v.Uint(); ok {
+		return e.WriteToken(jsontext.Uint(u))
+	}
+	return e.WriteValue(append(e.AvailableBuffer(), Scalar(v.Value)...))
 }
 
 // Scalar writes a number or a bool; a bool that is neither true nor false is its byte.
@@ -109,9 +125,14 @@ type PairValue struct {
 // A pairDocument is a value with its type. One that is long has its length in its place.
 type pairDocument struct {
 	Type    string      `json:"type"`
-	Length  *int64      `json:"length,omitempty"`
-	Value   *Value      `json:"value,omitempty"`
-	Repeats []PairValue `json:"repeats,omitempty"`
+	Length  *int64      `json:"length,omitzero"`
+	Value   *Value      `json:"value,omitzero"`
+	Repeats []PairValue `json:"repeats,omitzero"`
+}
+
+// MarshalJSONTo writes the value with its type.
+func (p PairValue) MarshalJSONTo(e *jsontext.Encoder) error {
+	return json.MarshalEncode(e, p.document())
 }
 
 func (p PairValue) document() pairDocument {

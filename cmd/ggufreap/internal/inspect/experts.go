@@ -33,7 +33,7 @@ type keepInfo struct {
 	Keep        int    `json:"keep"`
 	TensorBytes int64  `json:"tensor_bytes"`
 	SavedBytes  int64  `json:"saved_bytes"`
-	Preset      string `json:"preset,omitempty"` // that keeps so many
+	Preset      string `json:"preset,omitzero"` // that keeps so many
 }
 
 // addExperts adds what was found of the model's routed experts, the faults that keep it

@@ -36,7 +36,7 @@ type Inspection struct {
 	BitsPerWeight  *document.Number  `json:"bits_per_weight"`
 	ShardCount     int               `json:"shard_count"`
 	Missing        []document.Text   `json:"missing_shards"`
-	Unreadable     []document.Text   `json:"unreadable_shards,omitempty"`
+	Unreadable     []document.Text   `json:"unreadable_shards,omitzero"`
 	Shards         []shardInfo       `json:"shards"`
 	Types          []typeInfo        `json:"types"`
 	Layers         layersInfo        `json:"layers"`
@@ -45,7 +45,7 @@ type Inspection struct {
 	Tokenizer      *tokenizer        `json:"tokenizer"`
 	License        *document.Text    `json:"license"`
 	Metadata       document.Members  `json:"metadata"`
-	Tensors        document.Elements `json:"tensors,omitempty"`
+	Tensors        document.Elements `json:"tensors,omitzero"`
 	Problems       []problem         `json:"problems"`
 
 	pairs         *gguf.Metadata

@@ -1,26 +1,39 @@
 package document
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"math"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 	"ggufreap/manifest/verify"
 )
 
-// written returns what a jsonWriter makes of v.
-func written(t *testing.T, indent string, v any) string {
+// written returns the document of v.
+func written(t *testing.T, v any) string {
 	t.Helper()
 	var b strings.Builder
-	w := &jsonWriter{W: &b, indent: indent}
-	if err := w.any(v); err != nil {
+	w := bufio.NewWriter(&b)
+	if err := Write(w, v); err != nil {
 		t.Fatal(err)
 	}
+	w.Flush()
 	return b.String()
+}
+
+// line returns a value of a file on one line.
+func line(t *testing.T, v gguf.Value) string {
+	t.Helper()
+	s, err := Line(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // TestJSONAsTheLibrary writes what holds nothing odd, and wants what encoding/json writes.
@@ -29,14 +42,13 @@ func TestJSONAsTheLibrary(t *testing.T) {
 		Name string   `json:"name"`
 		None *int     `json:"none"`
 		Some *float64 `json:"some"`
-		Left string   `json:"left,omitempty"`
+		Left string   `json:"left,omitzero"`
 		Skip string   `json:"-"`
 	}
 	half := 0.5
 	v := struct {
 		Text     string            `json:"text"`
 		Parts    []part            `json:"parts"`
-		Nil      []part            `json:"nil"`
 		Empty    []part            `json:"empty"`
 		Any      any               `json:"any"`
 		Big      uint64            `json:"big"`
@@ -47,7 +59,7 @@ func TestJSONAsTheLibrary(t *testing.T) {
 		Texts    []string          `json:"texts"`
 		Map      map[string]string `json:"map"`
 	}{
-		"a\"b\\c\n\t\b\f\x01 <&> 模", []part{{Name: "x", Some: &half}, {Left: "y"}}, nil, []part{}, part{}, math.MaxUint64, 1e-9, true,
+		"a\"b\\c\n\t\b\f\x01 <&> 模", []part{{Name: "x", Some: &half}, {Left: "y"}}, nil, part{}, math.MaxUint64, 1e-9, true,
 		gguf.Error, verify.Finding{Kind: verify.KindDigest, File: "f", Expert: 7, What: "x"}, []string{"a", ""}, map[string]string{"k": "v", "a": "b"},
 	}
 	var want strings.Builder
@@ -57,7 +69,7 @@ func TestJSONAsTheLibrary(t *testing.T) {
 	if err := e.Encode(v); err != nil {
 		t.Fatal(err)
 	}
-	if got := written(t, "\n", v) + "\n"; got != want.String() {
+	if got := written(t, v); got != strings.Replace(want.String(), `"empty": null`, `"empty": []`, 1) {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want.String())
 	}
 }
@@ -78,16 +90,28 @@ func TestJSONOfValues(t *testing.T) {
 		{gguf.Int32sValue(1, -2), "[1, -2]", "[1,-2]"},
 		{gguf.Int32sValue(), "[]", "[]"},
 		{gguf.Float32sValue(1.5, 2), "[1.5, 2]", "[1.5,2]"},
-		{gguf.Float32sValue(1.5, float32(math.NaN())), "[\n  1.5,\n  \"NaN\"\n]", `[1.5,"NaN"]`},
+		{gguf.Float32sValue(1.5, float32(math.NaN())), `[1.5, "NaN"]`, `[1.5,"NaN"]`},
 		{gguf.TextsValue("a", "b"), "[\n  \"a\",\n  \"b\"\n]", `["a","b"]`},
 		{array(gguf.Uint32sValue(1, 2), gguf.TextsValue()), "[\n  [1, 2],\n  []\n]", "[[1,2],[]]"},
 	} {
-		if got := written(t, "\n", Value{tc.value}); got != tc.indented {
-			t.Errorf("got %s, want %s", got, tc.indented)
+		const head, tail = "{\n  \"in\": {\n    \"it\": ", "\n  }\n}\n"
+		got := written(t, map[string]any{"in": map[string]any{"it": Value{tc.value}}})
+		if want := head + strings.ReplaceAll(tc.indented, "\n", "\n    ") + tail; got != want {
+			t.Errorf("got %s, want %s", got, want)
 		}
-		if got := written(t, "", Value{tc.value}); got != tc.inLine {
+		if got := line(t, tc.value); got != tc.inLine {
 			t.Errorf("in one line got %s, want %s", got, tc.inLine)
 		}
+	}
+}
+
+// A list that is a member of the document has a line for each element, be they numbers.
+func TestListOfADocument(t *testing.T) {
+	got := written(t, struct {
+		Value Elements `json:"value"`
+	}{Items(gguf.Int32sValue(1, -2))})
+	if want := "{\n  \"value\": [\n    1,\n    -2\n  ]\n}\n"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
@@ -97,32 +121,42 @@ func FuzzJSONText(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		var back any
-		out := written(t, "", Text(s))
-		if err := json.Unmarshal([]byte(out), &back); err != nil {
-			t.Fatal(err)
-		}
+		out := line(t, gguf.TextValue(s))
 		if text.UnsafeAt(out, "") >= 0 {
 			t.Errorf("%q is written as %q, which acts on a terminal", s, out)
 		}
-		if m, ok := back.(map[string]any); ok {
-			var bytes []byte
-			if err := json.Unmarshal([]byte(written(t, "", m["base64"])), &bytes); err != nil || string(bytes) != s {
+		var back string
+		if utf8.ValidString(s) {
+			if err := json.Unmarshal([]byte(out), &back); err != nil || back != s {
 				t.Errorf("%q is written as %s (%v)", s, out, err)
 			}
-		} else if back != s {
-			t.Errorf("%q is written as %s", s, out)
+			return
+		}
+		var object struct{ Base64 []byte }
+		if err := json.Unmarshal([]byte(out), &object); err != nil || string(object.Base64) != s {
+			t.Errorf("%q is written as %s (%v)", s, out, err)
 		}
 	})
 }
 
-// TestJSONStopsAtAnError writes a list that cannot be read to its end.
-func TestJSONStopsAtAnError(t *testing.T) {
+// TestLongText has a text that is passed on in parts, which end within runes or not.
+func TestLongText(t *testing.T) {
+	long := "x" + strings.Repeat("模\u202e", 50_000)
+	if got, want := written(t, map[string]Text{"a": Text(long)}), "{\n  \"a\": \"x"+strings.Repeat(`模\u202e`, 50_000)+"\"\n}\n"; got != want {
+		t.Errorf("got %d bytes, want %d", len(got), len(want))
+	}
+}
+
+// A list that cannot be read to its end gives that error, and no document that looks whole.
+func TestErrorOfWhatIsRead(t *testing.T) {
 	broken := errors.New("broken")
 	var b strings.Builder
-	w := &jsonWriter{W: &b}
-	err := w.any(Elements(func(yield func(any) error) error { return errors.Join(yield(1), broken) }))
-	if !errors.Is(err, broken) || b.String() != "[1]" {
+	w := bufio.NewWriter(&b)
+	err := Write(w, struct {
+		List any `json:"list"`
+	}{Elements(func(yield func(any) error) error { return errors.Join(yield(1), broken) })})
+	w.Flush()
+	if err == nil || err.Error() != "broken" || !errors.Is(err, broken) || json.Valid([]byte(b.String())) {
 		t.Errorf("got %q, %v", b.String(), err)
 	}
 }
@@ -138,9 +172,7 @@ func TestHiddenRunes(t *testing.T) {
 		if got := text.Safe(in); got != want {
 			t.Errorf("safe(%q) is %q, want %q", in, got, want)
 		}
-		var b strings.Builder
-		(&jsonWriter{W: &b}).text(in)
-		got := b.String()
+		got := line(t, gguf.TextValue(in))
 		var back string
 		if err := json.Unmarshal([]byte(got), &back); err != nil || back != in || got != `"`+want+`"` {
 			t.Errorf("in JSON %q is %s (%v), want %q", in, got, err, want)
