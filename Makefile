@@ -62,7 +62,7 @@ engine: ## install the llama.cpp libraries for tests, in .engine
 	@sh .ci/engine
 
 .PHONY: tools
-tools: ## install b3sum, openssl and ssh-keygen, which tests compare with
+tools: ## install b3sum, jq, openssl and ssh-keygen, which tests compare with
 	@sh .ci/tools
 
 # The library brings 80 modules, so the tests with it are a module of their own. VECTORS is a

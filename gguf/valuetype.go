@@ -34,6 +34,16 @@ var valueTypes = [...]struct {
 
 func (t ValueType) known() bool { return uint64(t) < uint64(len(valueTypes)) }
 
+// ParseValueType is the inverse of String.
+func ParseValueType(name string) (ValueType, error) {
+	for t := range valueTypes {
+		if valueTypes[t].name == name {
+			return ValueType(t), nil
+		}
+	}
+	return 0, fmt.Errorf("%q is not a type of value", name)
+}
+
 // fixedSize returns the bytes of one value of t, 0 for strings and arrays.
 func (t ValueType) fixedSize() int64 { return valueTypes[t].size }
 

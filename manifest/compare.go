@@ -33,14 +33,19 @@ type TensorChange struct {
 
 // CompareTensors returns the tensors by which b differs from a: those of a in its order,
 // then those that only b has. Names, types, shapes without outer dims of 1, and data
-// count; order, sharding and metadata do not. There are none exactly when the weights digests are equal.
+// count; order, sharding and metadata do not. There are none when the weights digests are
+// equal and both pins say the same of every expert, as pins of one artifact do.
 func CompareTensors(a, b *Pin) []TensorChange {
 	inA, inB := ByName(a), ByName(b)
 	var changes []TensorChange
 	for i := range a.Tensors {
 		t := &a.Tensors[i]
 		if c := compareTensor(t, inB[t.Name]); c != "" {
-			changes = append(changes, TensorChange{t.Name, c, t, inB[t.Name], differingSlabs(c, t, inB[t.Name])})
+			change := TensorChange{Name: t.Name, Change: c, A: t, B: inB[t.Name]}
+			if c == Changed {
+				change.Slabs = differingSlabs(change.A, change.B)
+			}
+			changes = append(changes, change)
 		}
 	}
 	for i := range b.Tensors {
@@ -68,7 +73,7 @@ func compareTensor(a, b *Tensor) Change {
 		return Retyped
 	case !sameShape(a.Shape, b.Shape):
 		return Reshaped
-	case a.BLAKE3 != b.BLAKE3:
+	case a.BLAKE3 != b.BLAKE3 || len(differingSlabs(a, b)) > 0:
 		return Changed
 	}
 	return ""
@@ -92,8 +97,10 @@ func OtherDims(a, b *Pin) []string {
 	return names
 }
 
-func differingSlabs(c Change, a, b *Tensor) []int {
-	if c != Changed || a.Slabs == nil || b.Slabs == nil || a.Slabs.Count != b.Slabs.Count {
+// differingSlabs lists the slabs in which tensors of one shape differ, as far as both have
+// some.
+func differingSlabs(a, b *Tensor) []int {
+	if a.Slabs == nil || b.Slabs == nil || a.Slabs.Count != b.Slabs.Count {
 		return nil
 	}
 	var list []int

@@ -10,6 +10,7 @@ const PinSchema = "ggufreap/pin/v1"
 // Declared was measured.
 type Pin struct {
 	Schema         string   `json:"schema"`
+	PinDigest      Digest   `json:"pin_digest"` // over weights, slabs and metadata
 	Artifact       Artifact `json:"artifact"`
 	Declared       Declared `json:"declared"`
 	Files          []File   `json:"files"` // in shard order
@@ -72,12 +73,17 @@ type Slabs struct {
 	Bytes  []byte `json:"bytes,omitempty"` // the slabs themselves, where one has at most 32 bytes
 }
 
+// all returns what identifies the slabs, one after the other.
+func (s *Slabs) all() []byte {
+	if s.Bytes != nil {
+		return s.Bytes
+	}
+	return s.BLAKE3
+}
+
 // At returns what identifies slab i: its digest, or its bytes.
 func (s *Slabs) At(i int) []byte {
-	all := s.BLAKE3
-	if s.Bytes != nil {
-		all = s.Bytes
-	}
+	all := s.all()
 	width := len(all) / s.Count
 	return all[i*width : (i+1)*width]
 }
@@ -96,10 +102,11 @@ func (p *Pin) describe(md *gguf.Metadata) error {
 	return err
 }
 
-// seal takes the digest that rests on the data of all tensors.
+// seal takes the digests that rest on the data of all tensors.
 func (p *Pin) seal() error {
 	var err error
 	p.WeightsDigest, err = p.weights()
+	p.PinDigest = p.digest()
 	return err
 }
 

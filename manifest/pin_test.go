@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -63,7 +64,8 @@ func TestPinDocument(t *testing.T) {
 	pin.Declared.License = nil
 	text := string(encodePin(t, "pin.json", pin))
 	for _, want := range []string{
-		"{\n  \"schema\": \"ggufreap/pin/v1\",\n  \"artifact\": {\n    \"name\": \"out\",\n    \"architecture\": \"test\",\n    \"shards\": 3,\n    \"file_bytes\": ",
+		"{\n  \"schema\": \"ggufreap/pin/v1\",\n  \"pin_digest\": \"blake3:",
+		"\",\n  \"artifact\": {\n    \"name\": \"out\",\n    \"architecture\": \"test\",\n    \"shards\": 3,\n    \"file_bytes\": ",
 		"\n  \"declared\": {\n    \"repo\": null,\n    \"revision\": null,\n    \"license\": null,\n    \"quantization_label\": null,\n    \"base_model\": null\n  },\n  \"files\": [\n    {\n      \"name\": \"out-00001-of-00003.gguf\",\n      \"size\": ",
 		"\n  \"weights_digest\": \"blake3:",
 		"\n  \"metadata_digest\": \"blake3:",
@@ -129,8 +131,10 @@ func TestDecodePinRefuses(t *testing.T) {
 		"slab count":      {edit(`"count": 6`, `"count": 7`), "7 slabs on axis"},
 		"slab axis":       {edit(`"axis": 2`, `"axis": 1`), "on axis 1"},
 		"slab digests":    {edit(`"blake3": "`, `"blake3": "00`), "digest"},
-		"other weights":   {edit(emptyBLAKE3, emptySHA256), "weights digest is"},
+		"other weights":   {edit(emptyBLAKE3, emptySHA256), "size is 0, and blake3"},
+		"other pin":       {edit(`"pin_digest": "blake3:`, `"pin_digest": "sha256:`), `pin digest is "sha256:`},
 		"other metadata":  {edit(`"type": "str"`, `"type": "u64"`), "metadata digest is"},
+		"no value type":   {edit(`"type": "str"`, `"type": "text"`), `"text" is not a type of value`},
 		"key twice in md": {edit(`"key": "test.expert_count"`, `"key": "general.architecture"`), "comes twice"},
 		"keys unsorted":   {edit(`"key": "general.architecture"`, `"key": "zzz"`), "want them sorted"},
 		"no metadata":     {text[:strings.Index(text, `"metadata": [`)] + `"metadata": null}`, `"null" where "[" should stand`},
@@ -209,13 +213,12 @@ func TestDecodePinBoundsItsMemory(t *testing.T) {
 func TestDecodePinOfManyEqualDigests(t *testing.T) {
 	pin := smallPin(t)
 	last := pin.Tensors[len(pin.Tensors)-1]
-	last.Size, last.Shape, last.Slabs, last.Type = 0, []uint64{0}, nil, "F32"
+	last.Size, last.Shape, last.Slabs, last.Type, last.BLAKE3 = 0, []uint64{0}, nil, "F32", DigestBytes(nil).Sum
 	for i := range 90_000 {
 		last.Name = fmt.Sprintf("empty.%d", i)
 		pin.Tensors = append(pin.Tensors, last)
 	}
-	var err error
-	if pin.WeightsDigest, err = pin.weights(); err != nil {
+	if err := pin.seal(); err != nil {
 		t.Fatal(err)
 	}
 	text := encodePin(t, "pin.json", pin)
@@ -237,7 +240,7 @@ var longFile = "\n    {\n      \"name\": \"" + strings.Repeat("x", 1<<20) + "\",
 
 // The writer, which works part by part, writes what an encoder of the whole would.
 func TestPinIsWrittenAsAWhole(t *testing.T) {
-	empty := &Pin{Schema: PinSchema, Files: []File{}, WeightsDigest: DigestBytes(nil), MetadataDigest: DigestBytes(nil), Metadata: []Pair{}, Tensors: []Tensor{}}
+	empty := &Pin{Schema: PinSchema, PinDigest: DigestBytes(nil), Files: []File{}, WeightsDigest: DigestBytes(nil), MetadataDigest: DigestBytes(nil), Metadata: []Pair{}, Tensors: []Tensor{}}
 	for _, pin := range []*Pin{smallPin(t), modelSizedPin(2, 8), empty} {
 		var got, want bytes.Buffer
 		if err := pin.writeJSON(&got); err != nil {
@@ -295,6 +298,7 @@ func modelSizedPin(layers, experts int) *Pin {
 			t.Slabs = &Slabs{Axis: len(shape) - 1, Count: experts}
 			if size/int64(experts) <= smallSlab {
 				t.Slabs.Bytes = noise(int(size))
+				t.BLAKE3 = DigestBytes(t.Slabs.Bytes).Sum
 			} else {
 				t.Slabs.BLAKE3 = noise(32 * experts)
 			}
@@ -318,9 +322,9 @@ func modelSizedPin(layers, experts int) *Pin {
 	}
 	pin.Artifact.FileBytes = pin.Artifact.TensorBytes
 	pin.Files = []File{{Name: "k.gguf", Size: pin.Artifact.FileBytes}}
-	pin.Metadata, pin.MetadataDigest = []Pair{}, DigestBytes(nil)
-	var err error
-	if pin.WeightsDigest, err = pin.weights(); err != nil {
+	md := gguf.NewMetadata()
+	md.Set(gguf.KeyArchitecture, gguf.TextValue(pin.Artifact.Architecture))
+	if err := errors.Join(pin.describe(md), pin.seal()); err != nil {
 		panic(err)
 	}
 	return pin

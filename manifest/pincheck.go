@@ -1,7 +1,9 @@
 package manifest
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
@@ -12,6 +14,8 @@ import (
 
 	"ggufreap/gguf"
 	"ggufreap/gguf/words"
+
+	"github.com/zeebo/blake3"
 )
 
 // Validate returns the first thing in which the pin contradicts itself: sums of sizes,
@@ -35,6 +39,9 @@ func (p *Pin) Validate() error {
 	}
 	if weights != p.WeightsDigest {
 		return fmt.Errorf("pin: weights digest is %q, the tensors give %q", p.WeightsDigest, weights)
+	}
+	if digest := p.digest(); digest != p.PinDigest {
+		return fmt.Errorf("pin: pin digest is %q, weights, slabs and metadata give %q", p.PinDigest, digest)
 	}
 	return p.Declared.check()
 }
@@ -80,8 +87,11 @@ func (p *Pin) checkMetadata() error {
 		return errors.New("pin: metadata is missing")
 	}
 	for _, pair := range p.Metadata {
-		if err := cmp.Or(checkText("key", pair.Key), checkText("type", pair.Type)); err != nil {
+		if err := checkText("key", pair.Key); err != nil {
 			return err
+		}
+		if _, err := gguf.ParseValueType(pair.Type); err != nil {
+			return fmt.Errorf("pin: key %q: %w", pair.Key, err)
 		}
 	}
 	digest, err := digestPairs(p.Metadata)
@@ -91,7 +101,26 @@ func (p *Pin) checkMetadata() error {
 	if digest != p.MetadataDigest {
 		return fmt.Errorf("pin: metadata digest is %q, the keys give %q", p.MetadataDigest, digest)
 	}
-	return nil
+	return p.checkArchitecture()
+}
+
+// checkArchitecture compares the architecture with the digest of its key, in either byte
+// order.
+func (p *Pin) checkArchitecture() error {
+	name := p.Artifact.Architecture
+	i := slices.IndexFunc(p.Metadata, func(pair Pair) bool { return pair.Key == gguf.KeyArchitecture && pair.Type == gguf.Text.String() })
+	if i < 0 {
+		if name != "" {
+			return fmt.Errorf("pin: architecture is %q, and no key says so", name)
+		}
+		return nil
+	}
+	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
+		if Sum(blake3.Sum256(append(order.AppendUint64(nil, uint64(len(name))), name...))) == p.Metadata[i].BLAKE3 {
+			return nil
+		}
+	}
+	return fmt.Errorf("pin: architecture is %q, key %q has the digest of another", name, gguf.KeyArchitecture)
 }
 
 func (p *Pin) checkTensors() error {
@@ -106,8 +135,32 @@ func (p *Pin) checkTensors() error {
 		}
 		total += t.Size
 	}
+	if err := p.checkEqualData(); err != nil {
+		return err
+	}
 	if total != p.Artifact.TensorBytes || total > p.Artifact.FileBytes {
 		return fmt.Errorf("pin: tensors have %d bytes, the artifact says %d in files of %d", total, p.Artifact.TensorBytes, p.Artifact.FileBytes)
+	}
+	return nil
+}
+
+// checkEqualData wants tensors that are equal by their digests to have as many bytes, and
+// the same slabs when they are cut alike.
+func (p *Pin) checkEqualData() error {
+	first := map[Sum]*Tensor{}
+	for i := range p.Tensors {
+		t := &p.Tensors[i]
+		other := first[t.BLAKE3]
+		switch {
+		case other == nil:
+			first[t.BLAKE3] = t
+		case other.Size != t.Size:
+			return fmt.Errorf("pin: tensors %q and %q have one digest, and %d and %d bytes", other.Name, t.Name, other.Size, t.Size)
+		case other.Slabs == nil:
+			first[t.BLAKE3] = t
+		case t.SlabCount() == other.Slabs.Count && !bytes.Equal(other.Slabs.all(), t.Slabs.all()):
+			return fmt.Errorf("pin: tensors %q and %q have one digest, and other experts", other.Name, t.Name)
+		}
 	}
 	return nil
 }
@@ -133,6 +186,9 @@ func (t *Tensor) check() error {
 	if t.Shape == nil {
 		return errors.New("shape is missing")
 	}
+	if empty := Sum(blake3.Sum256(nil)); (t.BLAKE3 == empty) != (t.Size == 0) {
+		return fmt.Errorf("size is %d, and blake3 %s", t.Size, t.BLAKE3)
+	}
 	if t.Slabs == nil {
 		return nil
 	}
@@ -153,6 +209,12 @@ func (s *Slabs) check(t *Tensor) error {
 	}
 	if int64(len(s.BLAKE3)) != sums || int64(len(s.Bytes)) != small {
 		return fmt.Errorf("slabs have %d bytes of digests and %d of data, want %d and %d", len(s.BLAKE3), len(s.Bytes), sums, small)
+	}
+	switch {
+	case small > 0 && Sum(blake3.Sum256(s.Bytes)) != t.BLAKE3:
+		return fmt.Errorf("the slabs are all of the data, and blake3 of them is %x, want %s", blake3.Sum256(s.Bytes), t.BLAKE3)
+	case sums > 0 && s.Count == 1 && !bytes.Equal(s.BLAKE3, t.BLAKE3[:]):
+		return fmt.Errorf("the only slab is all of the data, and its digest is %x, want %s", s.BLAKE3, t.BLAKE3)
 	}
 	return nil
 }

@@ -15,12 +15,15 @@ type Provenance struct {
 	// SourceWeights is the weights digest that the source is known to have, "" when it was
 	// not pinned. What the plan says of it is a claim about what the plan was made for.
 	SourceWeights string
+	// SourcePin is the pin digest of the same pin, or "".
+	SourcePin string
 }
 
 // Keys that a pruned model gains, see [Provenance].
 const (
 	KeySourceStructure = "reap.source_structure_digest"
 	KeySourceWeights   = "reap.source_weights_digest"
+	KeySourcePin       = "reap.source_pin_digest"
 	KeyPlan            = "reap.plan_digest"
 	KeyCriterion       = "reap.criterion"
 	KeyEvidence        = "reap.criterion_evidence" // "measured", "proxy" or "baseline"
@@ -61,6 +64,7 @@ func (v Provenance) set(md *gguf.Metadata) {
 	for _, pair := range []struct{ key, text string }{
 		{KeySourceStructure, v.Plan.Source.StructureDigest},
 		{KeySourceWeights, v.SourceWeights},
+		{KeySourcePin, v.SourcePin},
 		{KeyPlan, v.PlanDigest},
 		{KeyCriterion, v.Plan.Criterion.Name},
 		{KeyEvidence, string(v.Plan.Criterion.Evidence)},

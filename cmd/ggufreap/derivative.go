@@ -31,7 +31,11 @@ func writeDerivative(con *ui.Console, c *cli.Context, d *derivative, r *release.
 		if err := files.CheckOutput(path, c.Bool("force") || c.Bool("resume"), d.source.Paths()); err != nil {
 			return err
 		}
-		r.SourcePin = &release.SourcePin{Path: path, Force: c.Bool("force"), Options: pinOptions(c, d.source.Model), Derivation: d.derivation}
+		want, err := digestFlag(c, "source-digest")
+		if err != nil {
+			return err
+		}
+		r.SourcePin = &release.SourcePin{Path: path, Force: c.Bool("force"), Digest: want, Options: pinOptions(c, d.source.Model), Derivation: d.derivation}
 	}
 	return release.Write(c.Context, con, r, writeOptions(c))
 }
@@ -85,13 +89,13 @@ func (d tensorBytes) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, d.S
 func sourceBytes(c *cli.Context, r *release.Release, d *derivative) string {
 	switch {
 	case d.source.pin != nil && r.Pin == nil:
-		return "held against the pin when they are read: weights digest " + d.source.weights()
+		return "held against the pin when they are read: pin digest " + d.source.pinned()
 	case d.source.pin != nil:
-		return "every one that was read is the pinned one: weights digest " + d.source.weights()
+		return "every one that was read is the pinned one: pin digest " + d.source.pinned()
 	case c.String("pin-source") != "" && r.Pin == nil:
 		return "pinned as they are read, in " + text.Safe(c.String("pin-source"))
 	case r.SourcePin != nil:
-		return fmt.Sprintf("pinned as they were read, in %s: weights digest %s", text.Safe(r.SourcePin.Path), r.SourcePin.Pin.WeightsDigest)
+		return fmt.Sprintf("pinned as they were read, in %s: pin digest %s", text.Safe(r.SourcePin.Path), r.SourcePin.Pin.PinDigest)
 	}
 	return "not pinned: nothing vouches that the source is what its name says"
 }
@@ -118,7 +122,7 @@ func newDerivative(con *ui.Console, c *cli.Context, s *source) (*derivative, err
 	if d.document, err = planfile.Encode(plan); err != nil {
 		return nil, err
 	}
-	provenance := reap.Provenance{Plan: plan, PlanDigest: manifest.DigestBytes(d.document).String(), SourceWeights: s.weights()}
+	provenance := reap.Provenance{Plan: plan, PlanDigest: manifest.DigestBytes(d.document).String(), SourceWeights: s.weights(), SourcePin: s.pinned()}
 	if c.Bool("no-provenance-keys") {
 		provenance = reap.Provenance{}
 	}

@@ -26,9 +26,11 @@ Usage:
   ggufreap pin [flags] --check FILE ARTIFACT
 
 One pass over the files takes the SHA-256 of each file and the BLAKE3 of each
-tensor and of each routed expert's part of it. The weights digest rests on
-names, types, shapes and data: it stays when a model is renamed, cut another
-way, or gets another chat template. What somebody only says stands apart.
+tensor and of each routed expert's part of it. The pin digest rests on all that
+makes the model: weights, experts and metadata. It is what to publish, and what
+to hold a pin against that came another way. The weights digest leaves metadata
+out: it stays when a model gets another chat template. Both stay when it is
+renamed or cut another way. What somebody only says stands apart.
 
 Flags:
   -o, --output FILE      write the pin to FILE, compressed if it ends in .zst
@@ -221,6 +223,7 @@ func reportPin(con *ui.Console, c *cli.Context, pin *manifest.Pin, m *gguf.Model
 
 // describePin prints a summary.
 func describePin(con *ui.Console, pin *manifest.Pin) {
+	con.Field("pin digest", "%s", pin.PinDigest)
 	con.Field("artifact", "%s, %s, %s", text.Safe(pin.Artifact.Name), text.Architecture(pin.Artifact.Architecture), text.Files(pin.Artifact.Shards))
 	con.Field("files", "%s", text.Size(pin.Artifact.FileBytes))
 	con.Field("tensors", "%s, %s", text.Grouped(len(pin.Tensors)), text.Size(pin.Artifact.TensorBytes))

@@ -30,6 +30,7 @@ What to keep:
 The source's bytes:
       --source-pin FILE  stop at the first part that is read and is not the one
                          that this pin has
+      --source-digest D  refuse a source whose pin has another pin digest
       --pin-source FILE  read the dropped experts too, once, and write the pin
                          of the source; shards are then written one by one
 
@@ -62,6 +63,7 @@ func pruneCommand(con *ui.Console) *cli.Command {
 		Flags: append(append(flags, progressFlags(con)...),
 			&cli.StringFlag{Name: "plan"},
 			&cli.StringFlag{Name: "source-pin"},
+			&cli.StringFlag{Name: "source-digest"},
 			&cli.StringFlag{Name: "pin-source"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}},
 			&cli.StringFlag{Name: "name"},
@@ -84,6 +86,9 @@ func pruneAction(con *ui.Console, c *cli.Context) error {
 	if c.IsSet("source-pin") && c.IsSet("pin-source") {
 		return args.Usagef("--source-pin and --pin-source contradict each other: the one checks the source, the other takes its word")
 	}
+	if c.IsSet("source-digest") && !c.IsSet("source-pin") && !c.IsSet("pin-source") {
+		return args.Usagef("--source-digest is what the source's pin must have: give it with --source-pin, or have it taken with --pin-source")
+	}
 	s, err := openSource(c)
 	if err != nil {
 		return err
@@ -95,7 +100,7 @@ func pruneAction(con *ui.Console, c *cli.Context) error {
 			return err
 		}
 	}
-	if err := s.bindPin(c.Context, c.String("source-pin")); err != nil {
+	if err := s.bindPin(c, c.String("source-pin")); err != nil {
 		return err
 	}
 	d, err := newDerivative(con, c, s)

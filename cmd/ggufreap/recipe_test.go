@@ -12,20 +12,17 @@ import (
 	"ggufreap/manifest"
 )
 
-// TestRecipe runs the shell recipe of manifest/IDENTITY.md as it stands there, with
-// b3sum and sort, on the model that demo makes.
-func TestRecipe(t *testing.T) {
-	if _, err := exec.LookPath("b3sum"); err != nil {
-		t.Fatalf("%v: make b3sum installs it", err)
+// TestRecipes runs the shell recipes of manifest/IDENTITY.md as they stand there, with
+// b3sum, sort and jq, on the model that demo makes.
+func TestRecipes(t *testing.T) {
+	for _, tool := range []string{"b3sum", "jq"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Fatalf("%v: make tools installs it", err)
+		}
 	}
 	page, err := os.ReadFile(filepath.Join("..", "..", "manifest", "IDENTITY.md"))
 	if err != nil {
 		t.Fatal(err)
-	}
-	_, recipe, _ := strings.Cut(string(page), "\n```sh\n")
-	recipe, after, found := strings.Cut(recipe, "```\n")
-	if !found {
-		t.Fatal("IDENTITY.md has no recipe")
 	}
 	program := filepath.Join(t.TempDir(), "ggufreap")
 	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
@@ -35,23 +32,31 @@ func TestRecipe(t *testing.T) {
 	if _, err := gguftest.K3(gguftest.K3Options{}).Write(filepath.Join("ggufreap-demo", "source"), gguf.Split{Shards: gguftest.K3Shards}); err != nil {
 		t.Fatal(err)
 	}
-	shell := exec.Command("sh", "-eu", "-c", recipe)
-	shell.Env = append(os.Environ(), "PATH="+filepath.Dir(program)+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	shell.Stderr = os.Stderr
-	out, err := shell.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
 	succeed(t, "pin", "-o", "x.json", filepath.Join("ggufreap-demo", "source"))
 	pin, err := manifest.ReadPin("x.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := pin.WeightsDigest.Sum.String()
-	if got := strings.TrimSpace(string(out)); got != want {
-		t.Errorf("the recipe gives %q, the pin says %s", got, want)
-	}
-	if !strings.Contains(after, "It prints `"+want+"`") {
-		t.Errorf("IDENTITY.md does not say that it prints %s", want)
+	rest := string(page)
+	for _, want := range []manifest.Digest{pin.WeightsDigest, pin.PinDigest} {
+		var recipe string
+		var found bool
+		_, rest, _ = strings.Cut(rest, "\n```sh\n")
+		if recipe, rest, found = strings.Cut(rest, "```\n"); !found {
+			t.Fatal("IDENTITY.md lacks a recipe")
+		}
+		shell := exec.Command("sh", "-eu", "-c", recipe)
+		shell.Env = append(os.Environ(), "PATH="+filepath.Dir(program)+string(filepath.ListSeparator)+os.Getenv("PATH"))
+		shell.Stderr = os.Stderr
+		out, err := shell.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.TrimSpace(string(out)); got != want.Sum.String() {
+			t.Errorf("the recipe gives %q, the pin says %s", got, want.Sum)
+		}
+		if !strings.HasPrefix(strings.TrimSpace(rest), "It prints `"+want.Sum.String()+"`") {
+			t.Errorf("IDENTITY.md does not say that it prints %s", want.Sum)
+		}
 	}
 }

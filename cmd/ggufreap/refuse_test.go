@@ -193,7 +193,7 @@ func TestNamesWithoutADigest(t *testing.T) {
 	if want := `warning: the release gets no pin.json.zst: tensor name "token\tembd.weight" has the control character`; r.code != exitOK || !strings.Contains(r.stderr, want) {
 		t.Errorf("reshard: exit %d, want %s in\n%s", r.code, want, r.stderr)
 	}
-	if !strings.Contains(r.stdout, "weights digest  none: ") || exists(filepath.Join("out", "pin.json.zst")) {
+	if !strings.Contains(r.stdout, "pin digest      none: ") || exists(filepath.Join("out", "pin.json.zst")) {
 		t.Errorf("reshard says\n%s", r.stdout)
 	}
 	succeed(t, "verify", "out")

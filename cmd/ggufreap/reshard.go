@@ -97,6 +97,7 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 		Stem:   stem,
 		Layout: layout,
 		Source: m,
+		Slabs:  soundSlabs(m),
 	}
 	if !c.Bool("dry-run") {
 		if err := release.Write(c.Context, con, r, writeOptions(c)); err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -80,11 +79,11 @@ func warnOfSource(con *ui.Console, s *source) {
 }
 
 // bindPin reads the pin of the source, which lets plan and release name the weights.
-func (s *source) bindPin(ctx context.Context, path string) error {
+func (s *source) bindPin(c *cli.Context, path string) error {
 	if path == "" {
 		return nil
 	}
-	pin, err := manifest.ReadPin(path)
+	pin, err := readSourcePin(c, path)
 	if err != nil {
 		return err
 	}
@@ -101,6 +100,14 @@ func (s *source) weights() string {
 		return ""
 	}
 	return s.pin.WeightsDigest.String()
+}
+
+// pinned returns the pin digest of a pinned source, or "".
+func (s *source) pinned() string {
+	if s.pin == nil {
+		return ""
+	}
+	return s.pin.PinDigest.String()
 }
 
 // claim names the model as the plan's source.

@@ -7,6 +7,7 @@ import (
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/verification"
+	"ggufreap/gguf"
 	"ggufreap/manifest"
 	"ggufreap/manifest/verify"
 )
@@ -41,12 +42,13 @@ for releases that anyone made.
 
 Flags:
       --source-pin FILE  prove the release against the pin of its source
+      --source-digest D  the pin digest that this pin must have
       --plan FILE        the plan that it must follow (plan.json, if it has one)
       --expect KEY=VALUE[,KEY=VALUE...]
                          facts the artifact must have: architecture,
                          experts, experts_used, shards, tensors, file_bytes,
                          tensor_bytes, structure_digest, metadata_digest,
-                         weights_digest
+                         pin_digest, weights_digest
       --fast             read headers only: no sums, no weights digest
       --strict           what is otherwise only noted is a finding
       --workers N        files read at once (two for each processor)
@@ -72,6 +74,7 @@ func verifyCommand(con *ui.Console) *cli.Command {
 		Flags: append(progressFlags(con),
 			&cli.StringSliceFlag{Name: "expect"},
 			&cli.StringFlag{Name: "source-pin"},
+			&cli.StringFlag{Name: "source-digest"},
 			&cli.StringFlag{Name: "plan"},
 			&cli.BoolFlag{Name: "fast"},
 			&cli.BoolFlag{Name: "strict"},
@@ -97,10 +100,13 @@ func verifyAction(con *ui.Console, c *cli.Context) error {
 	if c.IsSet("plan") && !c.IsSet("source-pin") {
 		return args.Usagef("--plan says what the release keeps of its source, so --source-pin is needed too")
 	}
+	if c.IsSet("source-digest") && !c.IsSet("source-pin") {
+		return args.Usagef("--source-digest is what the pin of --source-pin must have, so that is needed too")
+	}
 	job := &verification.Job{Path: c.Args().First(), PlanPath: c.String("plan"), Strict: c.Bool("strict")}
 	if path := c.String("source-pin"); path != "" {
 		var err error
-		if job.Source, err = manifest.ReadPin(path); err != nil {
+		if job.Source, err = readSourcePin(c, path); err != nil {
 			return err
 		}
 	}
@@ -111,6 +117,7 @@ func verifyAction(con *ui.Console, c *cli.Context) error {
 		Expect:   expect,
 		Inspect:  job.Inspect,
 		Source:   job.Source,
+		Measure:  func(m *gguf.Model) manifest.BuildOptions { return pinOptions(c, m) },
 		Prove:    job.Prove,
 		Workers:  c.Int("workers"),
 		Progress: p.Set,

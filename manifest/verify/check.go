@@ -91,7 +91,8 @@ func (c *checker) pin(ctx context.Context, p *manifest.Pin) error {
 	case c.options.Quick:
 		c.report.gap("only headers were read", "whether any weight is the one pinned")
 	case same:
-		c.report.checked(fmt.Sprintf("the same artifact: weights digest %s", p.WeightsDigest))
+		c.report.PinDigest = p.PinDigest
+		c.report.checked(fmt.Sprintf("the same artifact: pin digest %s", p.PinDigest))
 	}
 	return nil
 }

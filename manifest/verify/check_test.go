@@ -80,7 +80,7 @@ func TestCheckAgainstAPin(t *testing.T) {
 			test.edit(&c)
 			r := mustCheck(t, modeltest.New(t, c, gguf.Split{Shards: test.shards}), pin, CheckOptions{})
 			checkFindings(t, r.Findings, test.want)
-			if r.OK() != says(r.Checked, "the same artifact: weights digest "+pin.WeightsDigest.String()) {
+			if r.OK() != says(r.Checked, "the same artifact: pin digest "+pin.PinDigest.String()) {
 				t.Errorf("checked %q", r.Checked)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"ggufreap/gguf"
 	"ggufreap/gguf/words"
 	"ggufreap/manifest"
 	"ggufreap/manifest/internal/pass"
@@ -36,7 +37,7 @@ func (v *verifier) readData(ctx context.Context) error {
 // readModel pins the main model where somebody wants to know more than sums tell, and
 // returns the sums of its files, by path.
 func (v *verifier) readModel(ctx context.Context) (map[string]manifest.Sum, error) {
-	expected := slices.ContainsFunc(v.options.Expect, func(e Expectation) bool { return e.Key == weightsKey })
+	expected := slices.ContainsFunc(v.options.Expect, Expectation.readsData)
 	m := v.main()
 	if m == nil || v.pin == nil && v.options.Source == nil && !expected {
 		return nil, nil
@@ -45,8 +46,7 @@ func (v *verifier) readModel(ctx context.Context) (map[string]manifest.Sum, erro
 		v.report.gap("the headers are not sound, so the data was not taken apart into tensors", "which tensors and experts are what they should be")
 		return nil, nil
 	}
-	o := manifest.BuildOptions{Workers: v.options.Workers, Progress: v.options.Progress}
-	o.Follow(m, v.pins()...)
+	o := v.measure(m)
 	pin, err := manifest.BuildPin(ctx, m, o)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -61,6 +61,18 @@ func (v *verifier) readModel(ctx context.Context) (map[string]manifest.Sum, erro
 		known[filepath.Clean(path)] = pin.Files[i].SHA256
 	}
 	return known, nil
+}
+
+// measure says how the main model is pinned: as the pins are that it is held against.
+func (v *verifier) measure(m *gguf.Model) manifest.BuildOptions {
+	var o manifest.BuildOptions
+	if pins := v.pins(); len(pins) > 0 {
+		o.Follow(m, pins...)
+	} else if v.options.Measure != nil {
+		o = v.options.Measure(m)
+	}
+	o.Workers, o.Progress = v.options.Workers, v.options.Progress
+	return o
 }
 
 // checkSums compares every listed file that is there. Sums that are known already are

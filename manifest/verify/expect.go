@@ -14,14 +14,20 @@ type Expectation struct {
 	Key, Want string
 }
 
-// measured is what expectations are compared with. Weights is zero unless data was read.
+// measured is what expectations are compared with. Digests are zero unless data was read.
 type measured struct {
-	model   *gguf.Model
-	weights manifest.Digest
+	model        *gguf.Model
+	pin, weights manifest.Digest
 }
 
-// weightsKey is the one expectation that needs the data read.
-const weightsKey = "weights_digest"
+// The expectations that need the data read.
+const (
+	pinKey     = "pin_digest"
+	weightsKey = "weights_digest"
+)
+
+// readsData reports whether an expectation needs the data.
+func (e Expectation) readsData() bool { return e.Key == pinKey || e.Key == weightsKey }
 
 // A fact is what can be expected of an artifact. It says how a wanted value is written
 // and what the artifact's own is; ok is false when the artifact has none.
@@ -50,6 +56,9 @@ var facts = []fact{
 		d, err := manifest.MetadataDigest(m.model.Metadata())
 		return d.String(), err == nil, err
 	}},
+	{pinKey, blake3Text, func(m measured) (string, bool, error) {
+		return m.pin.String(), !m.pin.IsZero(), nil
+	}},
 	{weightsKey, blake3Text, func(m measured) (string, bool, error) {
 		return m.weights.String(), !m.weights.IsZero(), nil
 	}},
@@ -57,7 +66,7 @@ var facts = []fact{
 
 // ParseExpectations reads "experts=568,shards=14". Keys are architecture, experts,
 // experts_used, shards, tensors, file_bytes, tensor_bytes, structure_digest,
-// metadata_digest and weights_digest.
+// metadata_digest, pin_digest and weights_digest.
 func ParseExpectations(s string) ([]Expectation, error) {
 	var list []Expectation
 	seen := map[string]bool{}

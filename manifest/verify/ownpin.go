@@ -49,8 +49,12 @@ func (v *verifier) compareHeaders() {
 
 // comparePin compares everything with the folder's pin.
 func (v *verifier) comparePin() {
-	if v.pin != nil && v.got != nil {
-		v.comparison(v.got, false).run()
+	if v.got == nil {
+		return
+	}
+	v.report.PinDigest = v.got.PinDigest
+	if v.pin != nil && v.comparison(v.got, false).run() {
+		v.report.PinDigest = v.pin.PinDigest // which may tell fewer experts apart
 	}
 }
 

@@ -30,6 +30,7 @@ type ProveOptions struct {
 // show.
 type Proof struct {
 	Source        string          `json:"source"` // name of the artifact
+	PinDigest     manifest.Digest `json:"source_pin_digest"`
 	WeightsDigest manifest.Digest `json:"source_weights_digest"`
 	Experts       int             `json:"source_experts"` // in each block; 0 for a dense model
 	Proven        int64           `json:"proven_bytes"`
@@ -76,7 +77,7 @@ type MetadataProof struct {
 func Prove(release, source *manifest.Pin, o ProveOptions) (*Proof, []Finding) {
 	p := &prover{
 		options: o, release: release, source: source,
-		proof: &Proof{Source: source.Artifact.Name, WeightsDigest: source.WeightsDigest, Tensors: []TensorProof{}, Blocks: []BlockProof{}, Metadata: []MetadataProof{}},
+		proof: &Proof{Source: source.Artifact.Name, PinDigest: source.PinDigest, WeightsDigest: source.WeightsDigest, Tensors: []TensorProof{}, Blocks: []BlockProof{}, Metadata: []MetadataProof{}},
 		index: map[string]int{},
 	}
 	p.tensors()

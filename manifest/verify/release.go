@@ -33,6 +33,8 @@ type Options struct {
 	// Source, unless nil, is the pin of what the release was made from. The release is
 	// then proven to be made of its bytes, see [Prove].
 	Source *manifest.Pin
+	// Measure says how the main model is pinned where no pin tells; nil for without slabs.
+	Measure func(m *gguf.Model) manifest.BuildOptions
 	// Prove says what is known of the opened release; nil for nothing.
 	Prove func(m *gguf.Model) ProveOptions
 	// Workers is how many files are read at once; 0 means one a processor.
@@ -331,8 +333,8 @@ func (v *verifier) expect() error {
 			v.report.find(KindExpectation, "", fmt.Sprintf("%s cannot be told: no model could be opened", e.Key))
 			continue
 		}
-		if e.Key == weightsKey && v.options.Fast {
-			v.report.gap("weights_digest was expected and data not read", "whether the weights are those expected")
+		if e.readsData() && v.options.Fast {
+			v.report.gap(e.Key+" was expected and data not read", "whether the weights are those expected")
 			continue
 		}
 		wrong, err := e.check(v.measured())
@@ -353,9 +355,9 @@ func (v *verifier) expect() error {
 
 func (v *verifier) measured() measured {
 	if v.got == nil {
-		return measured{v.main(), manifest.Digest{}}
+		return measured{model: v.main()}
 	}
-	return measured{v.main(), v.got.WeightsDigest}
+	return measured{v.main(), v.report.PinDigest, v.got.WeightsDigest}
 }
 
 func (v *verifier) close() {

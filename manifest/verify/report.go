@@ -79,11 +79,13 @@ type Gap struct {
 type Report struct {
 	Path     string             `json:"path"`
 	Artifact *manifest.Artifact `json:"artifact"` // nil when no model could be opened
-	Findings []Finding          `json:"findings"`
-	Notes    []Note             `json:"notes"`
-	Checked  []string           `json:"checked"`
-	Gaps     []Gap              `json:"gaps"`
-	Proof    *Proof             `json:"proof"` // nil without a pin of the source
+	// PinDigest is that of the artifact, zero when its data was not taken apart.
+	PinDigest manifest.Digest `json:"-"`
+	Findings  []Finding       `json:"findings"`
+	Notes     []Note          `json:"notes"`
+	Checked   []string        `json:"checked"`
+	Gaps      []Gap           `json:"gaps"`
+	Proof     *Proof          `json:"proof"` // nil without a pin of the source
 }
 
 func newReport(path string) *Report {

@@ -33,6 +33,7 @@ type sideDocument struct {
 	Tensors        int             `json:"tensors"`
 	FileBytes      int64           `json:"file_bytes"`
 	TensorBytes    int64           `json:"tensor_bytes"`
+	PinDigest      manifest.Digest `json:"pin_digest"`
 	WeightsDigest  manifest.Digest `json:"weights_digest"`
 	MetadataDigest manifest.Digest `json:"metadata_digest"`
 
@@ -185,7 +186,7 @@ func newPart(v gguf.Value) *document.PairValue {
 func (s *Side) document() sideDocument {
 	a := s.pin.Artifact
 	doc := sideDocument{Path: document.Text(s.path), Name: document.Text(a.Name), Shards: a.Shards, Tensors: len(s.pin.Tensors), FileBytes: a.FileBytes, TensorBytes: a.TensorBytes,
-		WeightsDigest: s.pin.WeightsDigest, MetadataDigest: s.pin.MetadataDigest}
+		PinDigest: s.pin.PinDigest, WeightsDigest: s.pin.WeightsDigest, MetadataDigest: s.pin.MetadataDigest}
 	if s.Model != nil {
 		version, order, trailing := s.version(), s.byteOrder(), s.trailing()
 		doc.Version, doc.ByteOrder, doc.TrailingBytes = &version, &order, &trailing

@@ -22,6 +22,7 @@ func Show(con *ui.Console, d *Difference) {
 		con.Field(s.label, "%s", text.Safe(s.path))
 		con.Field("", "%s, %s, %s", text.Safe(s.pin.Artifact.Name), text.Files(s.pin.Artifact.Shards), text.Count(len(s.pin.Tensors), "tensor"))
 		con.Field("", "%s", text.Size(s.pin.Artifact.TensorBytes))
+		con.DigestField("", "pin", s.pin.PinDigest.String())
 		con.DigestField("", "weights", s.pin.WeightsDigest.String())
 	}
 	con.Printf("\n")

@@ -10,7 +10,8 @@ type Document struct {
 	Folder        *document.Text `json:"folder"` // null for a dry run
 	FileBytes     int64          `json:"file_bytes"`
 	TensorBytes   int64          `json:"tensor_bytes"`
-	WeightsDigest *string        `json:"weights_digest"` // null for a dry run, and where none is defined
+	PinDigest     *string        `json:"pin_digest"`     // null for a dry run, and where none is defined
+	WeightsDigest *string        `json:"weights_digest"` // likewise
 	Shards        []shardOutput  `json:"shards"`
 	Documents     []string       `json:"documents"`
 }
@@ -44,8 +45,8 @@ func (r *Release) Document() Document {
 		d.Folder = &folder
 	}
 	if r.Pin != nil && !r.Pin.WeightsDigest.IsZero() {
-		digest := r.Pin.WeightsDigest.String()
-		d.WeightsDigest = &digest
+		pin, weights := r.Pin.PinDigest.String(), r.Pin.WeightsDigest.String()
+		d.PinDigest, d.WeightsDigest = &pin, &weights
 	}
 	return d
 }

@@ -194,8 +194,9 @@ func Describe(con *ui.Console, r *Release) {
 		return
 	}
 	if r.Pin.WeightsDigest.IsZero() {
-		con.Field("weights digest", "none: a name has a control character")
+		con.Field("pin digest", "none: a name has a control character")
 	} else {
+		con.Field("pin digest", "%s", r.Pin.PinDigest)
 		con.Field("weights digest", "%s", r.Pin.WeightsDigest)
 	}
 	con.Field("documents", "%s", strings.Join(append(r.documentNames(), manifest.SumsName), ", "))

@@ -13,6 +13,7 @@ import (
 type SourcePin struct {
 	Path    string
 	Force   bool
+	Digest  manifest.Digest // that the pin must have, or zero
 	Options manifest.BuildOptions
 	// Derivation says what the release is made of, given the pin.
 	Derivation func(source *manifest.Pin) *manifest.Derivation
@@ -40,6 +41,9 @@ func (r *Release) record(ctx context.Context, p *progress.Task) error {
 func (s *SourcePin) save(ctx context.Context, release *manifest.Pin, sources []string) error {
 	pin, err := s.recorder.Finish(ctx)
 	if err != nil {
+		return err
+	}
+	if err := pin.CheckDigest(s.Digest); err != nil {
 		return err
 	}
 	if err := s.Derivation(pin).CheckAll(release); err != nil {

@@ -117,6 +117,9 @@ func (v *Job) mayChange(key string) (*gguf.Value, bool) {
 		structure, err := v.Source.StructureDigest()
 		value := gguf.TextValue(structure.String())
 		return &value, err == nil
+	case reap.KeySourcePin:
+		value := gguf.TextValue(v.Source.PinDigest.String())
+		return &value, true
 	case reap.KeySourceWeights:
 		value := gguf.TextValue(v.Source.WeightsDigest.String())
 		return &value, true
@@ -135,7 +138,7 @@ const maxUnproven = 20
 // printProof prints how much of a release is shown to be its source's, and what is not.
 func printProof(con *ui.Console, p *verify.Proof) {
 	con.Printf("\n")
-	con.Field("source", "%s, weights digest %s", text.Safe(p.Source), p.WeightsDigest)
+	con.DigestField("source", text.Safe(p.Source)+", pin digest", p.PinDigest.String())
 	con.Field("proven", "%s", text.Size(p.Proven))
 	con.Field("unproven", "%s", text.Size(p.Unproven))
 	if len(p.Blocks) > 0 {

@@ -20,6 +20,9 @@ func Show(con *ui.Console, r *verify.Report) {
 		con.Field("files", "%s", text.Size(a.FileBytes))
 		con.Field("tensor data", "%s", text.Size(a.TensorBytes))
 	}
+	if !r.PinDigest.IsZero() {
+		con.Field("pin digest", "%s", r.PinDigest)
+	}
 	for _, what := range r.Checked {
 		con.Field("checked", "%s", text.Safe(what))
 	}
@@ -68,28 +71,34 @@ func findingPlace(f verify.Finding) string {
 
 // Document is the document of verify --json and pin --check --json.
 type Document struct {
-	Schema   string             `json:"schema"`
-	OK       bool               `json:"ok"`
-	Path     document.Text      `json:"path"`
-	Artifact *manifest.Artifact `json:"artifact"` // null when no model could be opened
-	Findings []verify.Finding   `json:"findings"`
-	Checked  []string           `json:"checked"`
-	Gaps     []verify.Gap       `json:"gaps"`
-	Notes    []verify.Note      `json:"notes"`
-	Proof    *verify.Proof      `json:"proof"` // null without a pin of the source
+	Schema    string             `json:"schema"`
+	OK        bool               `json:"ok"`
+	Path      document.Text      `json:"path"`
+	Artifact  *manifest.Artifact `json:"artifact"`   // null when no model could be opened
+	PinDigest *manifest.Digest   `json:"pin_digest"` // null when its data was not taken apart
+	Findings  []verify.Finding   `json:"findings"`
+	Checked   []string           `json:"checked"`
+	Gaps      []verify.Gap       `json:"gaps"`
+	Notes     []verify.Note      `json:"notes"`
+	Proof     *verify.Proof      `json:"proof"` // null without a pin of the source
 }
 
 // NewDocument is what a check saw, as a document of that schema.
 func NewDocument(schema string, r *verify.Report) Document {
+	var digest *manifest.Digest
+	if !r.PinDigest.IsZero() {
+		digest = &r.PinDigest
+	}
 	return Document{
-		Schema:   schema,
-		OK:       r.OK(),
-		Path:     document.Text(r.Path),
-		Artifact: r.Artifact,
-		Findings: r.Findings,
-		Checked:  r.Checked,
-		Gaps:     r.Gaps,
-		Notes:    r.Notes,
-		Proof:    r.Proof,
+		PinDigest: digest,
+		Schema:    schema,
+		OK:        r.OK(),
+		Path:      document.Text(r.Path),
+		Artifact:  r.Artifact,
+		Findings:  r.Findings,
+		Checked:   r.Checked,
+		Gaps:      r.Gaps,
+		Notes:     r.Notes,
+		Proof:     r.Proof,
 	}
 }

@@ -1,0 +1,68 @@
+package manifest
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/zeebo/blake3"
+
+	"ggufreap/gguf"
+)
+
+// digest returns the pin digest, BLAKE3-256 over lines of three kinds, sorted as bytes:
+//
+//	key TAB KEY TAB TYPE TAB HEX LF
+//	slabs TAB NAME TAB COUNT TAB BASE64 LF
+//	tensor TAB NAME TAB TYPE TAB DIM0,DIM1,... TAB HEX LF
+//
+// with everything as the document has it, but dims in canonical shape. It binds all that
+// a proof rests on: two pins with one pin digest say the same of weights, experts and
+// metadata.
+func (p *Pin) digest() Digest {
+	h := blake3.New()
+	for _, pair := range p.Metadata { // sorted by key already
+		writeFields(h, "key", pair.Key, pair.Type, pair.BLAKE3.String())
+	}
+	sorted := make([]*Tensor, len(p.Tensors))
+	for i := range p.Tensors {
+		sorted[i] = &p.Tensors[i]
+	}
+	slices.SortFunc(sorted, func(a, b *Tensor) int { return cmp.Compare(a.Name, b.Name) })
+	for _, t := range sorted {
+		if t.Slabs != nil {
+			io.WriteString(h, "slabs\t"+t.Name+"\t"+strconv.Itoa(t.Slabs.Count)+"\t")
+			text := base64.NewEncoder(base64.StdEncoding, h)
+			text.Write(t.Slabs.all())
+			text.Close()
+			io.WriteString(h, "\n")
+		}
+	}
+	for _, t := range sorted {
+		writeFields(h, "tensor", t.Name, t.Type, dims(gguf.CanonicalShape(t.Shape)), hex.EncodeToString(t.BLAKE3[:]))
+	}
+	return Digest{BLAKE3, Sum(h.Sum(nil))}
+}
+
+// CheckDigest refuses a pin with another pin digest than the wanted one, unless that is
+// zero.
+func (p *Pin) CheckDigest(want Digest) error {
+	if want.IsZero() || p.PinDigest == want {
+		return nil
+	}
+	return fmt.Errorf("pin digest is %s, want %s: it is another pin", p.PinDigest, want)
+}
+
+func writeFields(w io.Writer, fields ...string) {
+	for i, f := range fields {
+		end := "\t"
+		if i == len(fields)-1 {
+			end = "\n"
+		}
+		io.WriteString(w, f+end)
+	}
+}
