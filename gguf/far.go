@@ -42,7 +42,8 @@ const (
 
 // OpenFolder opens the artifact that a file of a folder belongs to, or the only one in the
 // folder where name is "". Shards belong together by their names alone: no header is
-// fetched but those of the artifact. Otherwise it does as [Open] does.
+// fetched but those of the artifact. Otherwise it does as [Open] does. A folder that is an
+// [io.Closer] is closed with the model; not where there is an error.
 func OpenFolder(dir Folder, name string, opts ...Option) (*Model, error) {
 	return openWith(opts, func(o *opener) (*Model, error) {
 		o.far = dir

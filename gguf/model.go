@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 )
 
@@ -24,6 +25,7 @@ type Model struct {
 
 	tensors nameIndex
 	pool    *filePool
+	folder  Folder
 }
 
 // NewModel joins parsed files into a model; they may come in any order. It returns an
@@ -132,10 +134,18 @@ func (m *Model) Paths() []string {
 	return paths
 }
 
-// Close closes the files that [Open] opened.
+// Folder returns the folder that [OpenFolder] found the model in, or nil.
+func (m *Model) Folder() Folder { return m.folder }
+
+// Close closes the files that [Open] opened, and the folder of [OpenFolder], if that is an
+// [io.Closer].
 func (m *Model) Close() error {
-	if m.pool == nil {
-		return nil
+	var err error
+	if c, ok := m.folder.(io.Closer); ok {
+		err = c.Close()
 	}
-	return m.pool.close()
+	if m.pool != nil {
+		err = errors.Join(err, m.pool.close())
+	}
+	return err
 }

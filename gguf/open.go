@@ -69,7 +69,7 @@ func openWith(opts []Option, open func(*opener) (*Model, error)) (*Model, error)
 		o.pool.close()
 		return nil, err
 	}
-	m.pool = o.pool
+	m.pool, m.folder = o.pool, o.far
 	return m, nil
 }
 

@@ -22,6 +22,15 @@ type Fetcher interface {
 // Prefetch announces bytes of the whole file, header included, as [Prefetcher].
 func (f *File) Prefetch(off, n int64) { prefetch(f.r, off, n) }
 
+// FetchAhead tells what pays, as [Fetcher]; nothing for a file of this machine, which the
+// system reads ahead.
+func (f *File) FetchAhead() (window, step, gap int64) {
+	if far, ok := f.r.(Fetcher); ok {
+		return far.FetchAhead()
+	}
+	return 0, 0, 0
+}
+
 func prefetch(r io.ReaderAt, off, n int64) {
 	if p, ok := r.(Prefetcher); ok {
 		p.Prefetch(off, n)

@@ -77,6 +77,14 @@ func (t *Tensor) Reader() *io.SectionReader {
 	return io.NewSectionReader(t.file.r, t.DataOffset(), t.Size)
 }
 
+// Announce tells a source far away, a [Fetcher], that the data will be read once from its
+// beginning to its end. For a file of this machine it does nothing.
+func (t *Tensor) Announce() {
+	if far, ok := t.file.r.(Fetcher); ok {
+		far.Prefetch(t.DataOffset(), t.Size)
+	}
+}
+
 // View returns the view that copies the whole tensor.
 func (t *Tensor) View() View {
 	v := View{Name: t.Name, Type: t.Type, Shape: t.Shape}

@@ -95,7 +95,8 @@ func (r *Recorder) Finish(ctx context.Context) (*Pin, error) {
 type track struct {
 	ctx    context.Context
 	file   *gguf.File
-	source io.ReaderAt // of the file's tensors
+	source io.ReaderAt // of the file's tensors; it announces nothing itself
+	ahead  *pass.Ahead // does: the whole file is read, in order
 
 	mu       sync.Mutex
 	cursor   int64 // bytes before it have passed
@@ -109,7 +110,7 @@ type track struct {
 }
 
 func newTrack(ctx context.Context, f *gguf.File, tensors []Tensor, count *pass.Meter, relay *relay) *track {
-	t := &track{ctx: ctx, file: f, source: f, relay: relay, whole: pass.NewHasher(), count: count, listener: newTensorListener(nil)}
+	t := &track{ctx: ctx, file: f, source: readerAt{f}, ahead: pass.NewAhead(f, 0, f.Size), relay: relay, whole: pass.NewHasher(), count: count, listener: newTensorListener(nil)}
 	var spans []pass.Span
 	for i, tensor := range f.Tensors {
 		spans = append(spans, pass.Span{Offset: tensor.DataOffset(), Size: tensors[i].Size, Begin: func() io.Writer { return t.listener.begin(&tensors[i]) }})
@@ -118,11 +119,15 @@ func newTrack(ctx context.Context, f *gguf.File, tensors []Tensor, count *pass.M
 	return t
 }
 
+// A readerAt is nothing but that.
+type readerAt struct{ io.ReaderAt }
+
 // ReadAt reads bytes of the file, as [io.ReaderAt], and takes note of those that have
 // not passed yet. Those before them are read first.
 func (t *track) ReadAt(p []byte, off int64) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.ahead.Announce(t.cursor)
 	if off > t.cursor {
 		buf := t.relay.spare.Get().(*[pass.BufferSize]byte)
 		err := t.advance(t.ctx, off, buf[:])
@@ -148,6 +153,7 @@ func (t *track) advance(ctx context.Context, to int64, buf []byte) error {
 // pass has the part of the file hashed that begins at the cursor.
 func (t *track) pass(part []byte, offset int64) error {
 	t.cursor = offset + int64(len(part))
+	t.ahead.Announce(t.cursor)
 	if !t.ended {
 		return t.relay.pass(t, part, offset)
 	}

@@ -28,6 +28,7 @@ func eachRows(t *gguf.Tensor, n int, fn func(first int, rows [][]float64) error)
 		rows[i] = make([]float64, width)
 	}
 	in := t.Reader()
+	t.Announce()
 	for first := 0; first < count; first += n {
 		rows = rows[:min(n, count-first)]
 		if got, err := io.ReadFull(in, raw[:len(rows)*width*size]); err != nil {

@@ -40,11 +40,21 @@ func (r *Release) names() []string {
 	return append(append(names, r.Documents...), manifest.SumsName)
 }
 
+// A Source is a file on another machine.
+type Source struct {
+	Name     string // base name
+	Size     int64
+	Identity string // what tells it from any other file of that name and size
+}
+
 // Options change how a release is written.
 type Options struct {
 	// Sources are paths that the release is made from. A folder that holds one of
 	// them, by whatever name or link, is refused.
 	Sources []string
+	// Far are the files that the release is made from where they are no files of this
+	// machine. An interrupted release goes on only with files of the same identity.
+	Far []Source
 	// Unchanged returns an error when a source is no longer what it was when it was
 	// opened. It is asked before bytes count as kept.
 	Unchanged func() error
@@ -137,7 +147,7 @@ func (f *Folder) prepare() error {
 	if err != nil {
 		return err
 	}
-	head, err := newHead(f.release, f.options.Sources, sources)
+	head, err := newHead(f.release, f.options, sources)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,8 @@ func (l *journalList[T]) UnmarshalJSON(data []byte) error {
 type journalSource struct {
 	Name     string `json:"name"` // base name
 	Size     int64  `json:"size"`
-	Modified string `json:"modified"` // RFC 3339 in UTC, to the nanosecond
+	Modified string `json:"modified,omitempty"` // RFC 3339 in UTC, to the nanosecond
+	Identity string `json:"identity,omitempty"` // of a file that is not of this machine
 }
 
 // A journalShard is one file that the release will have.

@@ -18,7 +18,7 @@ import (
 // journalOf is a journal of two shards, of which 100 bytes of the second are kept.
 func journalOf(t testing.TB) string {
 	t.Helper()
-	head, err := newHead(testRelease(t, 2), nil, nil)
+	head, err := newHead(testRelease(t, 2), Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,10 +22,13 @@ type Fact struct {
 }
 
 // newHead describes a release and what it is made from, sources being the files' state.
-func newHead(r Release, paths []string, sources []fs.FileInfo) (*journalHead, error) {
+func newHead(r Release, o Options, sources []fs.FileInfo) (*journalHead, error) {
 	h := &journalHead{Schema: journalSchema, Origin: r.Origin}
 	for i, info := range sources {
-		h.Sources = append(h.Sources, journalSource{jsonText(filepath.Base(paths[i])), info.Size(), info.ModTime().UTC().Format(time.RFC3339Nano)})
+		h.Sources = append(h.Sources, journalSource{Name: jsonText(filepath.Base(o.Sources[i])), Size: info.Size(), Modified: info.ModTime().UTC().Format(time.RFC3339Nano)})
+	}
+	for _, far := range o.Far {
+		h.Sources = append(h.Sources, journalSource{Name: jsonText(far.Name), Size: far.Size, Identity: jsonText(far.Identity)})
 	}
 	for _, name := range r.Documents {
 		h.Documents = append(h.Documents, jsonText(name))
@@ -96,11 +99,21 @@ func differentSources(is, was []journalSource) string {
 			return fmt.Sprintf("source file %d is %q, it was %q", i+1, f.Name, w.Name)
 		case f.Size != w.Size:
 			return fmt.Sprintf("source file %q has %d bytes, it had %d", f.Name, f.Size, w.Size)
+		case f.Identity != w.Identity:
+			return fmt.Sprintf("source file %q is %s, it was %s", f.Name, identityText(f), identityText(w))
 		case f.Modified != w.Modified:
 			return fmt.Sprintf("source file %q was modified at %s, it was at %s", f.Name, f.Modified, w.Modified)
 		}
 	}
 	return ""
+}
+
+// identityText says which file a source is.
+func identityText(f journalSource) string {
+	if f.Identity == "" {
+		return "a file of this machine"
+	}
+	return f.Identity
 }
 
 func differentOrigin(is, was []Fact) string {

@@ -34,10 +34,12 @@ func Scan(ctx context.Context, r io.ReaderAt, size int64, buf []byte, whole io.W
 // ReadRange reads the bytes of r from offset from to offset to, once, and hands each
 // part to see with its offset.
 func ReadRange(ctx context.Context, r io.ReaderAt, from, to int64, buf []byte, see func(part []byte, offset int64) error) error {
+	ahead := NewAhead(r, from, to)
 	for offset := from; offset < to; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		ahead.Announce(offset)
 		part := buf[:min(int64(len(buf)), to-offset)]
 		n, err := r.ReadAt(part, offset)
 		if n < len(part) {
