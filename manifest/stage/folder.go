@@ -241,11 +241,12 @@ func (f *Folder) begin(head *journalHead) error {
 // together. A later run that resumes reads them once and writes the others.
 func (f *Folder) Kept() int64 { return f.journal.bytes() }
 
-// Lost says why no later run can go on with what a closed folder has kept: the folder is no longer at its path, or the source not what it was. It is nil
+// Lost says why no later run can go on with what a closed folder has kept: the folder is
+// no longer at its path or is another run's, or the source is not what it was. It is nil
 // when one can.
 func (f *Folder) Lost() error { return f.lost }
 
-// Errors that Lost returns.
+// Errors that Lost returns, beside [ErrInUse].
 var (
 	ErrMoved  = errors.New("is not where it was: it was moved or removed")
 	ErrSource = errors.New("the source is not what it was")
@@ -255,7 +256,10 @@ func (f *Folder) findLost() error {
 	if err := f.here(); err != nil {
 		return err
 	}
-	if f.options.Unchanged != nil && f.options.Unchanged() != nil {
+	switch {
+	case f.journal.taken():
+		return ErrInUse
+	case f.options.Unchanged != nil && f.options.Unchanged() != nil:
 		return ErrSource
 	}
 	return nil
@@ -304,8 +308,8 @@ func (f *Folder) Close() error {
 	case f.done || f.journal == nil:
 	case !f.owned:
 		err = f.journal.giveBack()
-	case f.journal.taken():
-		keep, err = true, f.journal.file.Close() // what is there is the other run's
+	case f.journal.check() != nil && f.journal.taken():
+		keep, err = true, f.yield()
 	default:
 		keep, err = f.leave()
 	}
@@ -317,6 +321,17 @@ func (f *Folder) Close() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// yield leaves the folder to the other run that has claimed it. When that has ended, and
+// the journal is gone, what this one began is in nobody's way.
+func (f *Folder) yield() error {
+	f.lost = f.findLost()
+	err := f.journal.file.Close()
+	if begun, listErr := f.hasJournal(); listErr != nil || begun {
+		return errors.Join(err, listErr)
+	}
+	return errors.Join(err, f.removeParts(func(int) bool { return false }))
 }
 
 // leave removes what is not worth keeping, and reports whether anything is. A file that

@@ -228,7 +228,8 @@ func (j *journal) begin(head *journalHead) error {
 		return err
 	}
 	j.claim = journalLine{j.end + int64(len(lines)), append(text, '\n')}
-	return j.write(append(lines, j.claim.text...))
+	j.err = j.write(append(lines, j.claim.text...))
+	return j.err
 }
 
 // keep notes that the beginning of a shard is durable.

@@ -111,7 +111,7 @@ func (k *keeper) keep() error {
 // checkSame makes sure that a file is where it is written, and that the source has not
 // changed.
 func (f *Folder) checkSame(name string, file disk.OutputFile) error {
-	if err := f.here(); err != nil {
+	if err := f.mine(); err != nil {
 		return err
 	}
 	if err := file.Named(); err != nil {

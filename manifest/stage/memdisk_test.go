@@ -33,12 +33,14 @@ type memDisk struct {
 	full   error               // of writes beyond it
 	lies   bool                // everybody gets every lock
 
-	wrote  int64  // bytes into temporary files of shards
-	count  int    // of operations
-	failAt int    // the operation that fails
-	dieAt  int    // the operation at which the process dies
-	dead   bool   // it did
-	failed string // the operation that failed
+	wrote   int64  // bytes into temporary files of shards
+	count   int    // of operations
+	failAt  int    // the operation that fails
+	dieAt   int    // the operation at which the process dies
+	dead    bool   // it did
+	other   func() // what another process does before operation otherAt
+	otherAt int
+	failed  string // the operation that failed
 }
 
 // A nameChange is what one operation did to the folder's names.
@@ -52,9 +54,14 @@ type memFile struct {
 	locked       bool
 }
 
-// step counts an operation, which may be the one to fail.
+// step counts an operation, which may be the one to fail. The disk is locked.
 func (d *memDisk) step(op string) error {
 	d.count++
+	if d.count == d.otherAt {
+		d.mu.Unlock()
+		d.other()
+		d.mu.Lock()
+	}
 	switch {
 	case d.dead:
 		return errDead
@@ -93,7 +100,7 @@ func (d *memDisk) restart() {
 	for _, f := range d.names {
 		f.locked = false
 	}
-	d.count, d.failAt, d.dieAt, d.dead, d.failed = 0, 0, 0, false, ""
+	d.count, d.failAt, d.dieAt, d.otherAt, d.dead, d.failed = 0, 0, 0, 0, false, ""
 }
 
 // cutPower loses what was not synced, or some of it: any change of a name may be lost,
@@ -165,10 +172,14 @@ func (d *memDisk) Open(string) (disk.Folder, error) {
 }
 
 func (d *memDisk) Make(path string) (disk.Folder, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if err := d.step("make folder"); err != nil {
 		return nil, &fs.PathError{Op: "mkdir", Path: path, Err: err}
 	}
-	d.names, d.synced = map[string]*memFile{}, map[string]*memFile{}
+	if d.names == nil {
+		d.names, d.synced = map[string]*memFile{}, map[string]*memFile{}
+	}
 	return memFolder{d}, nil
 }
 

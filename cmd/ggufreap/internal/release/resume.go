@@ -85,6 +85,8 @@ func (r *Release) explainFailure(folder *stage.Folder, o Options, err, closeErr 
 	switch {
 	case errors.Is(lost, stage.ErrMoved):
 		return hint.With(err, "%s, in a folder that is no longer %s", stay, text.Safe(r.Folder))
+	case errors.Is(lost, stage.ErrInUse):
+		return hint.With(err, "the other run goes on in %s; when it has ended, the same command with --resume says how that went", text.Safe(r.Folder))
 	case kept == 0:
 		return hint.With(err, "nothing was on disk for good yet, so nothing was left in %s", text.Safe(r.Folder))
 	case lost != nil || errors.As(err, &other):
