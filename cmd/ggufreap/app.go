@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/help"
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/ui"
 )
@@ -21,16 +22,6 @@ ARTIFACT is any shard of a split model, a single .gguf file, or a folder that
 holds exactly one model.
 
 Commands:
-  inspect   show what an artifact is: structure, sizes, experts, problems
-  pin       take an artifact's identity from its bytes, or check it
-  plan      choose the routed experts to keep
-  prune     write the model that keeps them
-  reshard   split or merge a model, its weights untouched
-  diff      compare two artifacts or pins
-  verify    check a release folder or shard set
-  demo      try it all on a small model made on the spot
-  version   show the version of this program
-  help      show this text, or the help of a command
 
 Exit codes:
   0  success
@@ -47,11 +38,11 @@ Examples:
 // argument for a topic that it does not know.
 func init() { cli.HelpFlag = nil }
 
-// newApp makes the command line. A new command is one more line here, one in the
-// help text above, and one file.
+// newApp makes the command line. A new command is one more line here, and one file.
 func newApp(con *ui.Console) *cli.App {
 	app := &cli.App{
 		Name:                      "ggufreap",
+		Description:               appHelp,
 		HideHelp:                  true,
 		HideHelpCommand:           true,
 		HideVersion:               true,
@@ -72,10 +63,10 @@ func newApp(con *ui.Console) *cli.App {
 			versionCommand(con),
 		},
 	}
+	app.Commands = append(app.Commands, helpCommand(con, app))
 	for _, cmd := range app.Commands {
 		args.Prepare(cmd)
 	}
-	app.Commands = append(app.Commands, helpCommand(con, app))
 	app.Flags = []cli.Flag{
 		&cli.BoolFlag{Name: "help", Aliases: []string{"h"}},
 		&cli.BoolFlag{Name: "version"},
@@ -86,12 +77,12 @@ func newApp(con *ui.Console) *cli.App {
 	app.Action = func(c *cli.Context) error {
 		switch {
 		case c.Bool("help"):
-			con.Printf("%s", appHelp)
+			con.Printf("%s", help.App(app))
 			return nil
 		case c.Bool("version"):
 			return printVersion(con, false)
 		case c.NArg() == 0:
-			fmt.Fprint(con.Err, appHelp)
+			fmt.Fprint(con.Err, help.App(app))
 			return args.Usagef("no command given")
 		}
 		return unknownCommand(app, c.Args().First())
@@ -114,22 +105,30 @@ func unknownCommand(app *cli.App, name string) error {
 	return hint.With(err, "see: ggufreap help")
 }
 
+const helpHelp = `Show the help of the program, or of one command.
+
+Usage:
+  ggufreap help [COMMAND]
+
+Flags:
+`
+
 // helpCommand prints the help of the program or of one command.
 func helpCommand(con *ui.Console, app *cli.App) *cli.Command {
 	return &cli.Command{
-		Name:            "help",
-		HideHelp:        true,
-		HideHelpCommand: true,
+		Name:        "help",
+		Usage:       "show this text, or the help of a command",
+		Description: helpHelp,
 		Action: func(c *cli.Context) error {
-			if c.NArg() == 0 || c.Args().First() == "help" {
-				con.Printf("%s", appHelp)
+			if c.NArg() == 0 {
+				con.Printf("%s", help.App(app))
 				return nil
 			}
 			cmd := app.Command(c.Args().First())
 			if cmd == nil {
 				return unknownCommand(app, c.Args().First())
 			}
-			con.Printf("%s", cmd.CustomHelpTemplate)
+			con.Printf("%s", help.Command(cmd))
 			return nil
 		},
 	}

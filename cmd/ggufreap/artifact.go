@@ -13,7 +13,9 @@ import (
 )
 
 // typeFlag teaches the block size of a type that the program does not know.
-func typeFlag() cli.Flag { return &cli.StringSliceFlag{Name: "type"} }
+func typeFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "type", Usage: "`ID=B/E`: teach a type: B bytes store E elements (repeatable)"}
+}
 
 // openArtifact opens the artifact that the arguments name: one path, or several files
 // in any order. The caller closes the model.
@@ -66,4 +68,12 @@ func parseTypeSize(s string) (gguf.Type, gguf.TypeInfo, bool) {
 	}
 	t := gguf.Type(n)
 	return t, gguf.TypeInfo{Name: t.String(), Elements: e, Bytes: b}, true
+}
+
+// jsonFlag is that of the commands whose answer is a document too.
+func jsonFlag() cli.Flag { return &cli.BoolFlag{Name: "json", Usage: "print a JSON document"} }
+
+// readersFlag is that of the commands that read whole files.
+func readersFlag() cli.Flag {
+	return &cli.IntFlag{Name: "workers", Usage: "`N`: files read at once (two for each processor)"}
 }

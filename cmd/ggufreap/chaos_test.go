@@ -397,7 +397,7 @@ func TestInterruptBeforeTheFirstByte(t *testing.T) {
 	cancel()
 	var stdout, stderr bytes.Buffer
 	con := ui.New(nil, &stdout, &stderr)
-	code := run(con, ctx, nil, []string{"ggufreap", "prune", "--keep", "16", "-o", out, writeModel(t, smallK3(), 3)[0]})
+	code := run(ctx, con, nil, []string{"ggufreap", "prune", "--keep", "16", "-o", out, writeModel(t, smallK3(), 3)[0]})
 	if code != exitFailed || !strings.Contains(stderr.String(), "error: interrupted\n") {
 		t.Errorf("exit %d\n%s", code, stderr.String())
 	}
@@ -413,7 +413,7 @@ func TestInterruptDoesNotWaitForTheDisk(t *testing.T) {
 	var stderr bytes.Buffer
 	con := ui.New(nil, &bytes.Buffer{}, &stderr)
 	con.RestWith(func() string { return "to go on: x" })
-	if code := await(con, ctx, nil, make(chan error), time.Millisecond); code != exitFailed {
+	if code := await(ctx, con, nil, make(chan error), time.Millisecond); code != exitFailed {
 		t.Errorf("exit %d, want %d", code, exitFailed)
 	}
 	if want := "ggufreap: error: interrupted\nggufreap: hint: to go on: x\n"; stderr.String() != want {
@@ -432,7 +432,7 @@ func TestSecondInterruptDoesNotWait(t *testing.T) {
 	con.Progress = progress.Bar
 	con.StartProgress("prune", 100).Add(50)
 	con.RestWith(func() string { return "to go on: x" })
-	if code := await(con, ctx, again, make(chan error), time.Hour); code != exitFailed {
+	if code := await(ctx, con, again, make(chan error), time.Hour); code != exitFailed {
 		t.Errorf("exit %d, want %d", code, exitFailed)
 	}
 	if want := "\r\x1b[Kggufreap: error: interrupted\nggufreap: hint: to go on: x\n"; !strings.HasSuffix(stderr.String(), want) {

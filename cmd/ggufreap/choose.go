@@ -17,38 +17,20 @@ import (
 	"ggufreap/reap/scorefile"
 )
 
-// chooseHelp describes the flags of chooseFlags.
-const chooseHelp = `      --preset NAME      reap568: keep 568 of 896 experts, in fourteen shards
-      --keep N           keep N experts in every layer
-      --fit SIZE         keep as many as give files of at most SIZE together:
-                         128GiB, 400GB, or bytes
-      --fit-per-node NxSIZE
-                         keep as many as N machines hold with at most SIZE of
-                         files each, shards in order: 4x119GB
-      --from FILE        rank by measured scores: npz, saliency JSON, hotness
-                         CSV, expert_stats.json, imatrix GGUF and others
-      --criterion NAME   how experts are ranked. Measured, with --from:
-                         reap-mean, reap-sum, gate-sum, count and
-                         activation-energy, the first that FILE allows.
-                         Proxies from the weights alone, not measured:
-                         router-mass (the default) and router-norm.
-                         A baseline for comparisons: seeded-random
-      --seed N           seed of seeded-random (0)
-      --always-keep FILE experts to keep whatever their score, in lists
-      --allow-flat       accept layers in which all experts score the same
-`
-
+// chooseFlags say which experts are kept.
 func chooseFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "preset"},
-		&cli.IntFlag{Name: "keep"},
-		&cli.StringFlag{Name: "fit"},
-		&cli.StringFlag{Name: "fit-per-node"},
-		&cli.StringFlag{Name: "from"},
-		&cli.StringFlag{Name: "criterion"},
-		&cli.Uint64Flag{Name: "seed"},
-		&cli.StringFlag{Name: "always-keep"},
-		&cli.BoolFlag{Name: "allow-flat"},
+		args.OneOf(&cli.StringFlag{Name: "preset", Usage: "`NAME`: reap568: keep 568 of 896 experts, in fourteen shards"}, presetNames()...),
+		&cli.IntFlag{Name: "keep", Usage: "keep `N` experts in every layer"},
+		&cli.StringFlag{Name: "fit", Usage: "keep as many as give files of at most `SIZE` together: 128GiB, 400GB, or bytes"},
+		&cli.StringFlag{Name: "fit-per-node", Usage: "`NxSIZE`: keep as many as N machines hold with at most SIZE of files each, shards in order: 4x119GB"},
+		&cli.StringFlag{Name: "from", Usage: "`FILE`: rank by measured scores: npz, saliency JSON, hotness CSV, expert_stats.json, imatrix GGUF and others"},
+		args.OneOf(&cli.StringFlag{Name: "criterion", Usage: "`NAME`: how experts are ranked. Measured, with --from: " +
+			"reap-mean, reap-sum, gate-sum, count and activation-energy, the first that FILE allows.\nProxies from the weights alone, not measured: " +
+			"router-mass (the default) and router-norm.\nA baseline for comparisons: seeded-random"}, criterionNames()...),
+		&cli.Uint64Flag{Name: "seed", Usage: "`N`: seed of seeded-random (0)"},
+		&cli.StringFlag{Name: "always-keep", Usage: "`FILE`: experts to keep whatever their score, in lists"},
+		&cli.BoolFlag{Name: "allow-flat", Usage: "accept layers in which all experts score the same"},
 	}
 }
 
@@ -80,10 +62,7 @@ func choose(con *ui.Console, c *cli.Context, s *source) (*choice, error) {
 		return nil, err
 	}
 	ch := &choice{}
-	rules := reap.Rules{}
-	if rules.DroppedIDs, err = droppedRule(c); err != nil {
-		return nil, err
-	}
+	rules := reap.Rules{DroppedIDs: c.String("remap-dropped")}
 	if ch.scores, ch.measured, err = readScores(con, c, s, criterion, &rules); err != nil {
 		return nil, err
 	}
@@ -209,4 +188,12 @@ func loadPlan(path string, s *source, amend func(*reap.Plan) error) (*reap.Plan,
 		return nil, fmt.Errorf("%s: %w", text.Safe(path), err)
 	}
 	return plan, nil
+}
+
+func presetNames() []string {
+	names := make([]string, len(reap.Presets))
+	for i, p := range reap.Presets {
+		names[i] = p.Name
+	}
+	return names
 }

@@ -30,8 +30,6 @@ made of the pinned bytes. Each step is shown as the command that does it. The
 files stay for you to look at.
 
 Flags:
-  -o, --output DIR       the folder to work in, empty or new (ggufreap-demo)
-` + progressHelp + `  -h, --help             show this text
 
 Examples:
   ggufreap demo
@@ -40,10 +38,13 @@ Examples:
 
 func demoCommand(con *ui.Console) *cli.Command {
 	return &cli.Command{
-		Name:               "demo",
-		CustomHelpTemplate: demoHelp,
-		Flags:              append(progressFlags(con), &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "ggufreap-demo"}),
-		Action:             func(c *cli.Context) error { return demoAction(con, c) },
+		Name:        "demo",
+		Usage:       "try it all on a small model made on the spot",
+		Description: demoHelp,
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "ggufreap-demo", Usage: "`DIR`: the folder to work in, empty or new (ggufreap-demo)"},
+		}, progressFlags(con)...),
+		Action: func(c *cli.Context) error { return demoAction(con, c) },
 	}
 }
 
@@ -90,7 +91,7 @@ func show(con *ui.Console, ctx context.Context, words []string) error {
 	line := append([]string{"ggufreap"}, words...)
 	con.Printf("%s\n", con.Paint(ui.Bold, "$ "+args.CommandLine(line)))
 	con.Flush()
-	return newApp(con).RunContext(ctx, line)
+	return runCommand(ctx, con, line)
 }
 
 // checkEmptyFolder refuses a folder that holds anything.

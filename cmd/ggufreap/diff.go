@@ -29,10 +29,6 @@ Data is compared byte by byte. Where one artifact is little endian and the other
 big endian, names, types and shapes are compared, and metadata by value.
 
 Flags:
-      --workers N        files read at once (two for each processor)
-      --json             print a JSON document
-      --type ID=B/E      teach a type: B bytes store E elements (repeatable)
-` + progressHelp + `  -h, --help             show this text
 
 Exit codes:
   0  same weights and same metadata
@@ -46,13 +42,14 @@ Examples:
 
 func diffCommand(con *ui.Console) *cli.Command {
 	return &cli.Command{
-		Name:               "diff",
-		CustomHelpTemplate: diffHelp,
-		Flags: append(progressFlags(con),
-			&cli.IntFlag{Name: "workers"},
-			&cli.BoolFlag{Name: "json"},
+		Name:        "diff",
+		Usage:       "compare two artifacts or pins",
+		Description: diffHelp,
+		Flags: append([]cli.Flag{
+			readersFlag(),
+			jsonFlag(),
 			typeFlag(),
-		),
+		}, progressFlags(con)...),
 		Action: func(c *cli.Context) error { return diffAction(con, c) },
 	}
 }

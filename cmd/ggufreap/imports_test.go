@@ -36,7 +36,8 @@ func TestImports(t *testing.T) {
 		kit + "metadata":    slices.Concat(documents, screen, []string{kit + "ui/text", kit + "document"}),
 		kit + "ui": slices.Concat(documents, screen, []string{kit + "ui", kit + "document", kit + "hint",
 			"github.com/schollz/progressbar/v3", "github.com/mitchellh/colorstring", "golang.org/x/"}),
-		kit + "args":  append(screen, kit+"hint", "github.com/urfave/cli/v2", "github.com/cpuguy83/", "github.com/russross/", "github.com/xrash/"),
+		kit + "help":  append(screen, kit+"ui/text", "github.com/urfave/cli/v2", "github.com/cpuguy83/", "github.com/russross/", "github.com/xrash/"),
+		kit + "args":  append(screen, kit+"hint", kit+"help", kit+"ui/text", "github.com/urfave/cli/v2", "github.com/cpuguy83/", "github.com/russross/", "github.com/xrash/"),
 		kit + "files": slices.Concat(pins, screen, []string{kit + "hint", kit + "ui/text"}),
 	} {
 		for _, dep := range dependencies(t, pkg) {

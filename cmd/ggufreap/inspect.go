@@ -20,19 +20,6 @@ holds exactly one model. Several files are taken for the shards of one model,
 whatever their names and order.
 
 Flags:
-      --keep N           show what keeping N routed experts of each layer would
-                         leave (repeatable)
-      --tensors          list the tensors: shard, offset in its file, bytes of
-                         data, bytes to the next tensor, type, shape (innermost
-                         dim first), role, name
-      --key K            print the value of one metadata key whole, a line for
-                         each item of a list
-      --json             print a JSON document; with --tensors it lists the
-                         tensors, with --key it is that of one value. Shards
-                         count from 0 in it, and from 1 in tables, as in the
-                         names of files
-      --type ID=B/E      teach a type: B bytes store E elements (repeatable)
-  -h, --help             show this text
 
 Exit codes:
   0  the headers are sound; there may be warnings
@@ -47,13 +34,16 @@ Examples:
 
 func inspectCommand(con *ui.Console) *cli.Command {
 	return &cli.Command{
-		Name:               "inspect",
-		CustomHelpTemplate: inspectHelp,
+		Name:        "inspect",
+		Usage:       "show what an artifact is: structure, sizes, experts, problems",
+		Description: inspectHelp,
 		Flags: []cli.Flag{
-			&cli.IntSliceFlag{Name: "keep"},
-			&cli.BoolFlag{Name: "tensors"},
-			&cli.StringFlag{Name: "key"},
-			&cli.BoolFlag{Name: "json"},
+			&cli.IntSliceFlag{Name: "keep", Usage: "show what keeping `N` routed experts of each layer would leave (repeatable)"},
+			&cli.BoolFlag{Name: "tensors", Usage: "list the tensors: shard, offset in its file, bytes of data, bytes to the next tensor, type, shape " +
+				"(innermost dim first), role, name"},
+			&cli.StringFlag{Name: "key", Usage: "`K`: print the value of one metadata key whole, a line for each item of a list"},
+			&cli.BoolFlag{Name: "json", Usage: "print a JSON document; with --tensors it lists the tensors, with --key it is that of one value. " +
+				"Shards count from 0 in it, and from 1 in tables, as in the names of files"},
 			typeFlag(),
 		},
 		Action: func(c *cli.Context) error { return inspectAction(con, c) },

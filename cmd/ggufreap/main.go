@@ -3,8 +3,8 @@
 //
 // In this folder stand the commands, a file each, to be read in one sitting: the help text,
 // the flags, and one action that reads them, calls a library and prints. A new command is
-// such a file, with one function that makes its [cli.Command]; a line in newApp and one in
-// the help text of app.go; and its tests. It is given the tool kit as one value, the
+// such a file, with one function that makes its [cli.Command]; a line in newApp; and its
+// tests. It is given the tool kit as one value, the
 // [ui.Console]: fields, tables, documents, messages and progress. What is typed it reads by
 // urfave/cli and words errors about by package args; what it is told by files it reads and
 // writes by package files.
@@ -26,6 +26,7 @@ import (
 	"syscall"
 	"time"
 
+	"ggufreap/cmd/ggufreap/internal/args"
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/manifest"
@@ -48,7 +49,7 @@ func main() {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	ctx, again := interrupts(signals)
-	os.Exit(run(con, ctx, again, os.Args))
+	os.Exit(run(ctx, con, again, os.Args))
 }
 
 // interrupts returns a context that the first signal to end cancels, and a channel that
@@ -96,11 +97,21 @@ func tuneCollector() {
 	}, struct{}{})
 }
 
-// run is the whole program: args[0] is its name. It returns the exit code.
-func run(con *ui.Console, ctx context.Context, again <-chan struct{}, args []string) int {
+// run is the whole program: line[0] is its name. It returns the exit code.
+func run(ctx context.Context, con *ui.Console, again <-chan struct{}, line []string) int {
 	ended := make(chan error, 1)
-	go func() { ended <- newApp(con).RunContext(ctx, args) }()
-	return await(con, ctx, again, ended, patience)
+	go func() { ended <- runCommand(ctx, con, line) }()
+	return await(ctx, con, again, ended, patience)
+}
+
+// runCommand runs one command line; line[0] is the program's name.
+func runCommand(ctx context.Context, con *ui.Console, line []string) error {
+	app := newApp(con)
+	words, err := args.Order(app, line[1:])
+	if err != nil {
+		return err
+	}
+	return app.RunContext(ctx, append(line[:1:1], words...))
 }
 
 // patience is how long an interrupted command may take to end.
@@ -109,15 +120,15 @@ const patience = 800 * time.Millisecond
 // await waits for a command to end, and returns the exit code. An interrupted one that
 // waits for a slow disk is left behind, at once when it is interrupted again: from any
 // state of a release folder a later run can go on.
-func await(con *ui.Console, ctx context.Context, again <-chan struct{}, ended <-chan error, patience time.Duration) int {
+func await(ctx context.Context, con *ui.Console, again <-chan struct{}, ended <-chan error, patience time.Duration) int {
 	select {
 	case err := <-ended:
-		return conclude(con, ctx, err)
+		return conclude(ctx, con, err)
 	case <-ctx.Done():
 	}
 	select {
 	case err := <-ended:
-		return conclude(con, ctx, err)
+		return conclude(ctx, con, err)
 	case <-again:
 	case <-time.After(patience):
 	}
@@ -126,7 +137,7 @@ func await(con *ui.Console, ctx context.Context, again <-chan struct{}, ended <-
 }
 
 // conclude prints the error of a command, if any, and turns it into the exit code.
-func conclude(con *ui.Console, ctx context.Context, err error) int {
+func conclude(ctx context.Context, con *ui.Console, err error) int {
 	if flushErr := con.Flush(); flushErr != nil && (err == nil || errors.Is(err, errDiffers)) {
 		err = flushErr
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -33,28 +34,6 @@ out: it stays when a model gets another chat template. Both stay when it is
 renamed or cut another way. What somebody only says stands apart.
 
 Flags:
-  -o, --output FILE      write the pin to FILE, compressed if it ends in .zst
-      --force            replace FILE if it exists
-      --format FORMAT    pin, or gguf-hash: the list of sha256 that
-                         llama-gguf-hash reads (pin)
-      --workers N        files read at once (two for each processor)
-      --json             print the pin, or with --check a JSON report
-      --type ID=B/E      teach a type: B bytes store E elements (repeatable)
-` + progressHelp + `  -h, --help             show this text
-
-What is said of the artifact:
-      --repo NAME        the repository it is from
-      --revision REV     the revision, best a commit: branches move
-      --license NAME     its license
-      --quantization-label LABEL
-                         what its quantization is called
-      --base-model NAME  what it was made from
-
-Check:
-      --check FILE       compare the artifact with a pin, a list of SHA-256
-                         sums, a manifest of llama-gguf-hash, or a saved listing
-                         of the Hugging Face hub (api/models/REPO/tree/REVISION)
-      --quick            compare sizes, headers and metadata only
 
 Exit codes:
   0  success; with --check, nothing differs
@@ -69,18 +48,22 @@ Examples:
 
 func pinCommand(con *ui.Console) *cli.Command {
 	return &cli.Command{
-		Name:               "pin",
-		CustomHelpTemplate: pinHelp,
-		Flags: append(append(progressFlags(con), declaredFlags()...),
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}},
-			&cli.BoolFlag{Name: "force"},
-			&cli.StringFlag{Name: "format", Value: formatPin},
-			&cli.StringFlag{Name: "check"},
-			&cli.BoolFlag{Name: "quick"},
-			&cli.IntFlag{Name: "workers"},
-			&cli.BoolFlag{Name: "json"},
+		Name:        "pin",
+		Usage:       "take an artifact's identity from its bytes, or check it",
+		Description: pinHelp,
+		Flags: slices.Concat([]cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the pin to `FILE`, compressed if it ends in .zst"},
+			&cli.BoolFlag{Name: "force", Usage: "replace FILE if it exists"},
+			args.OneOf(&cli.StringFlag{Name: "format", Value: formatPin,
+				Usage: "`FORMAT`: pin, or gguf-hash: the list of sha256 that llama-gguf-hash reads (pin)"}, formatPin, formatGGUFHash),
+			readersFlag(),
+			&cli.BoolFlag{Name: "json", Usage: "print the pin, or with --check a JSON report"},
 			typeFlag(),
-		),
+		}, progressFlags(con), declaredFlags(), args.In("Check",
+			&cli.StringFlag{Name: "check", Usage: "`FILE`: compare the artifact with a pin, a list of SHA-256 sums, a manifest of llama-gguf-hash, " +
+				"or a saved listing of the Hugging Face hub (api/models/REPO/tree/REVISION)"},
+			&cli.BoolFlag{Name: "quick", Usage: "compare sizes, headers and metadata only"},
+		)),
 		Action: func(c *cli.Context) error { return pinAction(con, c) },
 	}
 }
@@ -93,11 +76,13 @@ const (
 
 // declaredFlags put on record what nobody measured.
 func declaredFlags() []cli.Flag {
-	var flags []cli.Flag
-	for _, name := range []string{"repo", "revision", "license", "quantization-label", "base-model"} {
-		flags = append(flags, &cli.StringFlag{Name: name})
-	}
-	return flags
+	return args.In("What is said of the artifact",
+		&cli.StringFlag{Name: "repo", Usage: "`NAME`: the repository it is from"},
+		&cli.StringFlag{Name: "revision", Usage: "`REV`: the revision, best a commit: branches move"},
+		&cli.StringFlag{Name: "license", Usage: "`NAME`: its license"},
+		&cli.StringFlag{Name: "quantization-label", Usage: "`LABEL`: what its quantization is called"},
+		&cli.StringFlag{Name: "base-model", Usage: "`NAME`: what it was made from"},
+	)
 }
 
 func readDeclared(c *cli.Context) manifest.Declared {
@@ -120,8 +105,6 @@ func pinAction(con *ui.Console, c *cli.Context) error {
 	switch {
 	case c.Bool("quick"):
 		return hint.With(args.Usagef("--quick is for --check: a pin without the data would pin nothing"), "ggufreap pin --quick --check FILE ARTIFACT")
-	case format != formatPin && format != formatGGUFHash:
-		return args.Usagef("--format is %q, want %s or %s", format, formatPin, formatGGUFHash)
 	case format == formatGGUFHash && (c.Bool("json") || readDeclared(c) != manifest.Declared{}):
 		return args.Usagef("a manifest of llama-gguf-hash is a list of digests: it is no JSON and has no place for what is said of the artifact")
 	}

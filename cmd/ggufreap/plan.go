@@ -25,21 +25,6 @@ from high to low, equal scores by the lower expert number, so the same model and
 flags give the same plan everywhere.
 
 Flags:
-` + chooseHelp + rulesHelp + `      --shards N         count --fit and --explain in N files (as many as the
-                         source has, or the preset says)
-      --pin FILE         the source's pin: the plan then names its weights too
-      --explain          show each layer: score kept, score at the cut, ties,
-                         experts without tokens; and a table of keep counts
-      --compare FILE     hold the plan against another one, or against what
-                         other scores choose
-      --split-half       hold each kind of text against all others, where FILE
-                         keeps their scores apart
-  -o, --output FILE      write the plan to FILE
-      --force            replace FILE if it exists
-      --json             print the plan document, or what --explain, --compare
-                         and --split-half tell
-      --type ID=B/E      teach a type: B bytes store E elements (repeatable)
-` + progressHelp + `  -h, --help             show this text
 
 Examples:
   ggufreap plan --preset reap568 -o plan.json K3-00001-of-00009.gguf
@@ -50,19 +35,20 @@ Examples:
 
 func planCommand(con *ui.Console) *cli.Command {
 	return &cli.Command{
-		Name:               "plan",
-		CustomHelpTemplate: planHelp,
-		Flags: append(slices.Concat(chooseFlags(), ruleFlags(), progressFlags(con)),
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}},
-			&cli.BoolFlag{Name: "force"},
-			&cli.BoolFlag{Name: "json"},
-			&cli.StringFlag{Name: "pin"},
-			&cli.BoolFlag{Name: "explain"},
-			&cli.StringFlag{Name: "compare"},
-			&cli.BoolFlag{Name: "split-half"},
-			&cli.IntFlag{Name: "shards"},
+		Name:        "plan",
+		Usage:       "choose the routed experts to keep",
+		Description: planHelp,
+		Flags: slices.Concat(chooseFlags(), ruleFlags(), []cli.Flag{
+			&cli.IntFlag{Name: "shards", Usage: "count --fit and --explain in `N` files (as many as the source has, or the preset says)"},
+			&cli.StringFlag{Name: "pin", Usage: "`FILE`: the source's pin: the plan then names its weights too"},
+			&cli.BoolFlag{Name: "explain", Usage: "show each layer: score kept, score at the cut, ties, experts without tokens; and a table of keep counts"},
+			&cli.StringFlag{Name: "compare", Usage: "`FILE`: hold the plan against another one, or against what other scores choose"},
+			&cli.BoolFlag{Name: "split-half", Usage: "hold each kind of text against all others, where the file of --from keeps their scores apart"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the plan to `FILE`"},
+			&cli.BoolFlag{Name: "force", Usage: "replace FILE if it exists"},
+			&cli.BoolFlag{Name: "json", Usage: "print the plan document, or what --explain, --compare and --split-half tell"},
 			typeFlag(),
-		),
+		}, progressFlags(con)),
 		Action: func(c *cli.Context) error { return planAction(con, c) },
 	}
 }

@@ -24,30 +24,7 @@ the digests of all parts and, last of all, MANIFEST.sha256: a folder with a
 manifest is a finished release. The source is only read.
 
 ` + interruptHelp + `
-What to keep:
-      --plan FILE        a plan, ours or a keep or drop list of another tool
-` + chooseHelp + rulesHelp + `
-The source's bytes:
-      --source-pin FILE  stop at the first part that is read and is not the one
-                         that this pin has
-      --source-digest D  refuse a source whose pin has another pin digest
-      --pin-source FILE  read the dropped experts too, once, and write the pin
-                         of the source; shards are then written one by one
-
-How to cut (as many shards as the source has, unless the preset says otherwise):
-` + splitHelp + `
-Output:
-  -o, --output DIR       the folder of the release; it must be empty or new
-      --name STEM        stem of the file names (SOURCE-REAPn)
-      --resume           go on with a release that was interrupted in DIR
-      --force            accept a folder that is not empty
-      --no-provenance-keys
-                         leave out the reap.* keys that state the derivation
-      --workers N        shards written at once (two for each processor)
-      --dry-run          print the exact files and bytes, and stop
-      --json             print a JSON document
-      --type ID=B/E      teach a type: B bytes store E elements (repeatable)
-` + progressHelp + `  -h, --help             show this text
+Flags:
 
 Examples:
   ggufreap prune --preset reap568 -o K3-REAP568 K3-00001-of-00009.gguf
@@ -56,24 +33,24 @@ Examples:
 `
 
 func pruneCommand(con *ui.Console) *cli.Command {
-	flags := slices.Concat(chooseFlags(), ruleFlags(), splitFlags())
 	return &cli.Command{
-		Name:               "prune",
-		CustomHelpTemplate: pruneHelp,
-		Flags: append(append(flags, progressFlags(con)...),
-			&cli.StringFlag{Name: "plan"},
-			&cli.StringFlag{Name: "source-pin"},
-			&cli.StringFlag{Name: "source-digest"},
-			&cli.StringFlag{Name: "pin-source"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}},
-			&cli.StringFlag{Name: "name"},
-			&cli.BoolFlag{Name: "resume"},
-			&cli.BoolFlag{Name: "force"},
-			&cli.BoolFlag{Name: "no-provenance-keys"},
-			&cli.IntFlag{Name: "workers"},
-			&cli.BoolFlag{Name: "dry-run"},
-			&cli.BoolFlag{Name: "json"},
-			typeFlag(),
+		Name:        "prune",
+		Usage:       "write the model that keeps them",
+		Description: pruneHelp,
+		Flags: slices.Concat(
+			args.In("What to keep", slices.Concat([]cli.Flag{
+				&cli.StringFlag{Name: "plan", Usage: "`FILE`: a plan, ours or a keep or drop list of another tool"},
+			}, chooseFlags(), ruleFlags())...),
+			args.In("The source's bytes",
+				&cli.StringFlag{Name: "source-pin", Usage: "`FILE`: stop at the first part that is read and is not the one that this pin has"},
+				&cli.StringFlag{Name: "source-digest", Usage: "`D`: refuse a source whose pin has another pin digest"},
+				&cli.StringFlag{Name: "pin-source", Usage: "`FILE`: read the dropped experts too, once, and write the pin of the source; shards are then written one by one"},
+			),
+			args.In("How to cut (as many shards as the source has, unless the preset says otherwise)", splitFlags()...),
+			args.In("Output", slices.Concat(releaseFlags("the folder of the release", "SOURCE-REAPn"), []cli.Flag{
+				&cli.BoolFlag{Name: "no-provenance-keys", Usage: "leave out the reap.* keys that state the derivation"},
+				typeFlag(),
+			}, progressFlags(con))...),
 		),
 		Action: func(c *cli.Context) error { return pruneAction(con, c) },
 	}

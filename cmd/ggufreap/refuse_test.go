@@ -239,7 +239,7 @@ func TestJSONCountsShardsFromZero(t *testing.T) {
 			t.Errorf("line %d: shard %s, want %s", i, strings.Fields(line)[0], want)
 		}
 	}
-	if !strings.Contains(inspectHelp, "count from 0") {
+	if !strings.Contains(succeed(t, "help", "inspect"), "count from 0") {
 		t.Error("the help does not say so")
 	}
 }

@@ -12,6 +12,19 @@ import (
 	"ggufreap/gguf"
 )
 
+// releaseFlags are those of a command that writes a release.
+func releaseFlags(folder, stem string) []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`DIR`: " + folder + "; it must be empty or new"},
+		&cli.StringFlag{Name: "name", Usage: "`STEM`: stem of the file names (" + stem + ")"},
+		&cli.BoolFlag{Name: "resume", Usage: "go on with what was interrupted in DIR"},
+		&cli.BoolFlag{Name: "force", Usage: "accept a folder that is not empty"},
+		&cli.IntFlag{Name: "workers", Usage: "`N`: shards written at once (two for each processor)"},
+		&cli.BoolFlag{Name: "dry-run", Usage: "print the exact files and bytes, and stop"},
+		jsonFlag(),
+	}
+}
+
 // checkFolder wants a folder to write to, unless nothing will be written.
 func checkFolder(c *cli.Context) error {
 	switch folder := c.String("output"); {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
@@ -26,18 +28,7 @@ with zeros to the alignment, the last one too. That is how most programs write
 it, and how merging does. A file that is written as one file keeps split keys.
 
 ` + interruptHelp + `
-How to cut:
-` + splitHelp + `
-Output:
-  -o, --output DIR       the folder to write; it must be empty or new
-      --name STEM        stem of the file names (that of the source)
-      --resume           go on with a run that was interrupted in DIR
-      --force            accept a folder that is not empty
-      --workers N        shards written at once (two for each processor)
-      --dry-run          print the exact files and bytes, and stop
-      --json             print a JSON document
-      --type ID=B/E      teach a type: B bytes store E elements (repeatable)
-` + progressHelp + `  -h, --help             show this text
+Flags:
 
 Examples:
   ggufreap reshard --shards 1 -o merged K3-00001-of-00009.gguf
@@ -47,17 +38,12 @@ Examples:
 
 func reshardCommand(con *ui.Console) *cli.Command {
 	return &cli.Command{
-		Name:               "reshard",
-		CustomHelpTemplate: reshardHelp,
-		Flags: append(append(splitFlags(), progressFlags(con)...),
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}},
-			&cli.StringFlag{Name: "name"},
-			&cli.BoolFlag{Name: "resume"},
-			&cli.BoolFlag{Name: "force"},
-			&cli.IntFlag{Name: "workers"},
-			&cli.BoolFlag{Name: "dry-run"},
-			&cli.BoolFlag{Name: "json"},
-			typeFlag(),
+		Name:        "reshard",
+		Usage:       "split or merge a model, its weights untouched",
+		Description: reshardHelp,
+		Flags: slices.Concat(
+			args.In("How to cut", splitFlags()...),
+			args.In("Output", slices.Concat(releaseFlags("the folder to write", "that of the source"), []cli.Flag{typeFlag()}, progressFlags(con))...),
 		),
 		Action: func(c *cli.Context) error { return reshardAction(con, c) },
 	}

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/help"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
@@ -33,7 +33,7 @@ func ggufreap(t *testing.T, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	con := ui.New(strings.NewReader(""), &stdout, &stderr)
-	code := run(con, context.Background(), nil, append([]string{"ggufreap"}, args...))
+	code := run(context.Background(), con, nil, append([]string{"ggufreap"}, args...))
 	return result{stdout.String(), stderr.String(), code}
 }
 
@@ -99,9 +99,10 @@ func TestUsage(t *testing.T) {
 		{"bad-number", []string{"inspect", "--keep", "many", "m.gguf"}},
 		{"extra-argument", []string{"version", "x"}},
 		{"no-artifact", []string{"inspect"}},
+		{"help-help-flag", []string{"help", "-h"}},
+		{"flag-twice", []string{"inspect", "m.gguf", "--key", "a", "--key", "b"}},
 		{"trailing-flag", []string{"version", "x", "--json"}},
-		{"trailing-flag-value", []string{"inspect", "--json", "my model.gguf", "--key", "general.name", "--tensors"}},
-		{"trailing-flag-joined", []string{"inspect", "m.gguf", "--key=general.name"}},
+		{"trailing-flag-value", []string{"inspect", "--json", "my model.gguf", "--key"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := ggufreap(t, tc.args...)
@@ -111,44 +112,70 @@ func TestUsage(t *testing.T) {
 }
 
 func TestHelpWithoutACommand(t *testing.T) {
-	if r := ggufreap(t, "--help"); r != (result{appHelp, "", exitOK}) {
+	screen := help.App(newApp(ui.New(nil, &bytes.Buffer{}, &bytes.Buffer{})))
+	if r := ggufreap(t, "--help"); r != (result{screen, "", exitOK}) {
 		t.Errorf("--help gives %+v", r)
 	}
-	if r := ggufreap(t); r != (result{"", appHelp + "ggufreap: error: no command given\n", exitFailed}) {
+	if r := ggufreap(t); r != (result{"", screen + "ggufreap: error: no command given\n", exitFailed}) {
 		t.Errorf("no command gives %+v", r)
 	}
 }
 
-// TestHelpNamesEveryFlag holds the hand-written help texts to the flags that exist.
-func TestHelpNamesEveryFlag(t *testing.T) {
+// TestHelpOfEveryCommand holds commands to what help, completion and the order of words rest
+// on: each flag says what it does and what its value is called, and takes a value in all
+// commands or in none.
+func TestHelpOfEveryCommand(t *testing.T) {
 	app := newApp(ui.New(nil, &bytes.Buffer{}, &bytes.Buffer{}))
-	written := regexp.MustCompile(`(?m)^ +(?:-[a-z], )?--([a-z-]+)`)
+	valued := map[string]bool{}
 	for _, cmd := range app.Commands {
-		if !strings.Contains(appHelp, "\n  "+cmd.Name+" ") {
-			t.Errorf("the help text of the program lacks %s", cmd.Name)
+		screen := help.Command(cmd)
+		for _, part := range []string{"Usage:\n  ggufreap " + cmd.Name + " ", "\n  -h, --help             show this text\n"} {
+			if !strings.Contains(screen, part) {
+				t.Errorf("%s: the help screen lacks %q", cmd.Name, part)
+			}
 		}
-		if cmd.Name == "help" {
-			continue
+		if cmd.Usage == "" {
+			t.Errorf("%s: no line for the list of commands", cmd.Name)
 		}
-		help := cmd.CustomHelpTemplate
-		var documented, defined []string
-		for _, m := range written.FindAllStringSubmatch(help, -1) {
-			documented = append(documented, m[1])
+		for _, s := range help.Sections(cmd.Flags) {
+			for _, f := range s.Flags {
+				if f.Text == "" || f.Takes != (f.Value != "") {
+					t.Errorf("%s: --%s has the text %q, takes a value %v and calls it %q", cmd.Name, f.Name, f.Text, f.Takes, f.Value)
+				}
+				if before, known := valued[f.Name]; known && before != f.Takes {
+					t.Errorf("%s: --%s takes a value, or does not, unlike in another command", cmd.Name, f.Name)
+				}
+				valued[f.Name] = f.Takes
+			}
 		}
-		for _, f := range cmd.Flags {
-			defined = append(defined, f.Names()[0])
-		}
-		slices.Sort(documented)
-		slices.Sort(defined)
-		if !slices.Equal(documented, defined) {
-			t.Errorf("%s: help names flags %q, defined are %q", cmd.Name, documented, defined)
-		}
-		for line := range strings.Lines(help) {
+	}
+	for _, cmd := range app.Commands {
+		for line := range strings.Lines(help.Command(cmd)) {
 			if text.Columns(strings.TrimSuffix(line, "\n")) > 80 {
 				t.Errorf("%s: help line is wider than 80 columns: %s", cmd.Name, line)
 			}
 		}
 	}
+}
+
+// TestFlagsAnywhere gives flags behind arguments and before the command.
+func TestFlagsAnywhere(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, smallMoE(), gguf.Split{})
+	want := succeed(t, "inspect", "--key", "general.architecture", "--json", "small.gguf")
+	for _, words := range [][]string{
+		{"inspect", "small.gguf", "--json", "--key", "general.architecture"},
+		{"inspect", "--json", "small.gguf", "--key=general.architecture"},
+		{"--key", "general.architecture", "inspect", "small.gguf", "-json"},
+		{"--json", "--key", "general.architecture", "inspect", "--", "small.gguf"},
+	} {
+		if got := succeed(t, words...); got != want {
+			t.Errorf("%q gives %s", words, got)
+		}
+	}
+	refuse(t, `--key takes one value and is given two, "general.name" and "general.type"`, "inspect", "small.gguf", "--key", "general.name", "--key=general.type")
+	refuse(t, `--output takes one value and is given two, "a" and "b"`, "plan", "-o", "a", "--keep", "4", "small.gguf", "--output", "b")
+	succeed(t, "inspect", "--keep", "4", "small.gguf", "--keep", "2", "--json", "--json")
 }
 
 func TestSeparatorKeepsNamesThatLookLikeFlags(t *testing.T) {
@@ -176,7 +203,7 @@ func TestInterrupted(t *testing.T) {
 	cancel()
 	var stdout, stderr bytes.Buffer
 	con := ui.New(nil, &stdout, &stderr)
-	code := run(con, ctx, nil, []string{"ggufreap", "plan", "--keep", "4", "small.gguf"})
+	code := run(ctx, con, nil, []string{"ggufreap", "plan", "--keep", "4", "small.gguf"})
 	if code != exitFailed || stderr.String() != "ggufreap: error: interrupted\n" || stdout.Len() > 0 {
 		t.Errorf("exit %d, stderr %q, stdout %q", code, stderr.String(), stdout.String())
 	}
@@ -189,7 +216,7 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	var stderr bytes.Buffer
 	con := ui.New(nil, fullDisk{}, &stderr)
-	code := run(con, context.Background(), nil, []string{"ggufreap", "version"})
+	code := run(context.Background(), con, nil, []string{"ggufreap", "version"})
 	if code != exitFailed || stderr.String() != "ggufreap: error: no space left on device\n" {
 		t.Errorf("exit %d, stderr %q", code, stderr.String())
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -24,11 +23,9 @@ func readScores(con *ui.Console, c *cli.Context, s *source, criterion string, ru
 	if c.IsSet("criterion") {
 		criterion = c.String("criterion")
 	}
-	info, known := reap.FindCriterion(criterion)
+	info, _ := reap.FindCriterion(criterion)
 	path := c.String("from")
 	switch {
-	case !known:
-		return nil, nil, args.Usagef("--criterion is %q, want one of %s", criterion, strings.Join(criterionNames(), ", "))
 	case c.IsSet("seed") && criterion != reap.SeededRandom:
 		return nil, nil, args.Usagef("--seed is for --criterion %s, here nothing is random", reap.SeededRandom)
 	case path == "" && info.Evidence == reap.Measured:
@@ -112,8 +109,6 @@ func fillDraftLayers(con *ui.Console, c *cli.Context, s *source, scores *reap.Sc
 			"--draft-layers router-mass ranks them by their routers alone, as-last-layer keeps what the last layer keeps")
 	case rule == "" || !missing:
 		return nil
-	case rule != reap.DraftMass && rule != reap.DraftNorm && rule != reap.DraftAsLast:
-		return args.Usagef("--draft-layers is %q, want %s, %s or %s", rule, reap.DraftMass, reap.DraftNorm, reap.DraftAsLast)
 	}
 	var other *reap.Scores
 	if rule != reap.DraftAsLast {

@@ -8,20 +8,13 @@ import (
 	"ggufreap/gguf"
 )
 
-// splitHelp describes the flags of splitFlags.
-const splitHelp = `      --shards N         exactly N files, balanced by bytes
-      --max-shard-size S greatest file, header included: 45GB, 40GiB, or bytes
-      --max-shard-tensors N
-                         greatest number of tensors in a file
-      --empty-first      metadata alone in a first shard without tensors
-`
-
+// splitFlags say how a model is cut into files.
 func splitFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.IntFlag{Name: "shards"},
-		&cli.StringFlag{Name: "max-shard-size"},
-		&cli.IntFlag{Name: "max-shard-tensors"},
-		&cli.BoolFlag{Name: "empty-first"},
+		&cli.IntFlag{Name: "shards", Usage: "exactly `N` files, balanced by bytes"},
+		&cli.StringFlag{Name: "max-shard-size", Usage: "`S`: greatest file, header included: 45GB, 40GiB, or bytes"},
+		&cli.IntFlag{Name: "max-shard-tensors", Usage: "`N`: greatest number of tensors in a file"},
+		&cli.BoolFlag{Name: "empty-first", Usage: "metadata alone in a first shard without tensors"},
 	}
 }
 

@@ -41,19 +41,6 @@ missing or added; and only such metadata differs as pruning may change. It works
 for releases that anyone made.
 
 Flags:
-      --source-pin FILE  prove the release against the pin of its source
-      --source-digest D  the pin digest that this pin must have
-      --plan FILE        the plan that it must follow (plan.json, if it has one)
-      --expect KEY=VALUE[,KEY=VALUE...]
-                         facts the artifact must have: architecture,
-                         experts, experts_used, shards, tensors, file_bytes,
-                         tensor_bytes, structure_digest, metadata_digest,
-                         pin_digest, weights_digest
-      --fast             read headers only: no sums, no weights digest
-      --strict           what is otherwise only noted is a finding
-      --workers N        files read at once (two for each processor)
-      --json             print a JSON document
-` + progressHelp + `  -h, --help             show this text
 
 Exit codes:
   0  nothing was found
@@ -69,18 +56,20 @@ Examples:
 
 func verifyCommand(con *ui.Console) *cli.Command {
 	return &cli.Command{
-		Name:               "verify",
-		CustomHelpTemplate: verifyHelp,
-		Flags: append(progressFlags(con),
-			&cli.StringSliceFlag{Name: "expect"},
-			&cli.StringFlag{Name: "source-pin"},
-			&cli.StringFlag{Name: "source-digest"},
-			&cli.StringFlag{Name: "plan"},
-			&cli.BoolFlag{Name: "fast"},
-			&cli.BoolFlag{Name: "strict"},
-			&cli.IntFlag{Name: "workers"},
-			&cli.BoolFlag{Name: "json"},
-		),
+		Name:        "verify",
+		Usage:       "check a release folder or shard set",
+		Description: verifyHelp,
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "source-pin", Usage: "`FILE`: prove the release against the pin of its source"},
+			&cli.StringFlag{Name: "source-digest", Usage: "`D`: the pin digest that this pin must have"},
+			&cli.StringFlag{Name: "plan", Usage: "`FILE`: the plan that it must follow (plan.json, if it has one)"},
+			&cli.StringSliceFlag{Name: "expect", Usage: "`KEY=VALUE[,KEY=VALUE...]`: facts the artifact must have: architecture, experts, experts_used, " +
+				"shards, tensors, file_bytes, tensor_bytes, structure_digest, metadata_digest, pin_digest, weights_digest"},
+			&cli.BoolFlag{Name: "fast", Usage: "read headers only: no sums, no weights digest"},
+			&cli.BoolFlag{Name: "strict", Usage: "what is otherwise only noted is a finding"},
+			readersFlag(),
+			jsonFlag(),
+		}, progressFlags(con)...),
 		Action: func(c *cli.Context) error { return verifyAction(con, c) },
 	}
 }

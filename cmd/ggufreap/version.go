@@ -16,8 +16,6 @@ Usage:
   ggufreap version [flags]
 
 Flags:
-      --json             print a JSON document
-  -h, --help             show this text
 `
 
 // version is set by the linker for releases: -X main.version=v1.2.3.
@@ -25,10 +23,11 @@ var version = ""
 
 func versionCommand(con *ui.Console) *cli.Command {
 	return &cli.Command{
-		Name:               "version",
-		CustomHelpTemplate: versionHelp,
-		Flags:              []cli.Flag{&cli.BoolFlag{Name: "json"}},
-		Action:             func(c *cli.Context) error { return versionAction(con, c) },
+		Name:        "version",
+		Usage:       "show the version of this program",
+		Description: versionHelp,
+		Flags:       []cli.Flag{jsonFlag()},
+		Action:      func(c *cli.Context) error { return versionAction(con, c) },
 	}
 }
 

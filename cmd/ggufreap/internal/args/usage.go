@@ -12,35 +12,47 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/cmd/ggufreap/internal/help"
 	"ggufreap/cmd/ggufreap/internal/hint"
 )
 
 // Usagef makes an error about what was typed.
 func Usagef(format string, args ...any) error { return fmt.Errorf(format, args...) }
 
-// Prepare gives a command what all commands share. urfave/cli would print its own
-// help and errors, call os.Exit, and take flags behind the arguments for arguments.
+// Prepare gives a command what all commands share. urfave/cli would print its own help and
+// errors, and call os.Exit.
 func Prepare(cmd *cli.Command) {
 	cmd.HideHelp = true
 	cmd.HideHelpCommand = true
-	cmd.Flags = append(cmd.Flags, &cli.BoolFlag{Name: "help", Aliases: []string{"h"}})
+	cmd.Flags = append(cmd.Flags, helpFlag(cmd))
 	cmd.OnUsageError = func(c *cli.Context, err error, _ bool) error {
 		return ExplainUsage(err, cmd)
 	}
 	action := cmd.Action
 	cmd.Action = func(c *cli.Context) error {
 		if c.Bool("help") {
-			fmt.Fprint(c.App.Writer, cmd.CustomHelpTemplate)
+			fmt.Fprint(c.App.Writer, help.Command(cmd))
 			return nil
-		}
-		if err := checkTrailingFlags(c, cmd); err != nil {
-			return err
 		}
 		if err := checkEmpty(c, cmd); err != nil {
 			return err
 		}
 		return action(c)
 	}
+}
+
+// helpFlag stands behind the flags for progress, or behind the last one.
+func helpFlag(cmd *cli.Command) cli.Flag {
+	f := &cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show this text"}
+	for _, other := range cmd.Flags {
+		if c, ok := other.(cli.CategorizableFlag); ok {
+			f.Category = c.GetCategory()
+		}
+		if other.Names()[0] == "progress" {
+			break
+		}
+	}
+	return f
 }
 
 // ExplainUsage rewords an error of package flag.
@@ -82,7 +94,7 @@ func checkEmpty(c *cli.Context, cmd *cli.Command) error {
 		name := f.Names()[0]
 		empty := false
 		switch f.(type) {
-		case *cli.StringFlag:
+		case *cli.StringFlag, *choice:
 			empty = c.IsSet(name) && c.String(name) == ""
 		case *cli.StringSliceFlag:
 			empty = slices.Contains(c.StringSlice(name), "")
@@ -129,62 +141,10 @@ func flagNames(cmd *cli.Command) []string {
 	return names
 }
 
-// checkTrailingFlags refuses flags behind the first argument, which package flag does
-// not look at, and shows the line that was meant.
-func checkTrailingFlags(c *cli.Context, cmd *cli.Command) error {
-	args := c.Args().Slice()
-	if separated(c, args) || !slices.ContainsFunc(args, isFlag) {
-		return nil
-	}
-	var flags, others []string
-	first := ""
-	for i := 0; i < len(args); i++ {
-		if !isFlag(args[i]) {
-			others = append(others, args[i])
-			continue
-		}
-		if first == "" {
-			first = args[i]
-		}
-		flags = append(flags, args[i])
-		if takesValue(cmd, args[i]) && i+1 < len(args) {
-			i++
-			flags = append(flags, args[i])
-		}
-	}
-	given := Typed(c)
-	line := slices.Concat([]string{"ggufreap"}, given[:len(given)-len(args)], flags, others)
-	return hint.With(Usagef("flag %q stands behind an argument; flags come first", first), "%s", CommandLine(line))
-}
-
-// Typed returns the whole command line without the program's name.
+// Typed returns the command line without the program's name, in the order that [Order] puts
+// it into.
 func Typed(c *cli.Context) []string {
 	lineage := c.Lineage()
 	root := lineage[len(lineage)-2] // the last one is empty
 	return root.Args().Slice()
-}
-
-// separated reports whether the arguments were set off by "--", which the flag package
-// removes.
-func separated(c *cli.Context, args []string) bool {
-	given := Typed(c)
-	i := len(given) - len(args) - 1
-	return i >= 0 && given[i] == "--"
-}
-
-func isFlag(arg string) bool { return len(arg) > 1 && arg[0] == '-' }
-
-// takesValue reports whether the argument after this flag belongs to it.
-func takesValue(cmd *cli.Command, arg string) bool {
-	name, _, joined := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-	if joined {
-		return false
-	}
-	for _, f := range cmd.Flags {
-		if slices.Contains(f.Names(), name) {
-			_, isBool := f.(*cli.BoolFlag)
-			return !isBool
-		}
-	}
-	return false
 }

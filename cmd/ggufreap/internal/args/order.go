@@ -1,0 +1,150 @@
+package args
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"ggufreap/cmd/ggufreap/internal/hint"
+)
+
+// Order puts the words behind the program's name into the order that urfave/cli reads them
+// in: the command, its flags, its arguments, these behind "--" if one looks like a flag.
+// People write flags anywhere; what stands behind "--" is no flag. Package flag takes the
+// last value of a flag that is given twice and says nothing, so that is refused here, unless
+// the flag collects values or has none.
+func Order(app *cli.App, words []string) ([]string, error) {
+	at := commandAt(app, words)
+	if at < 0 {
+		return words, nil
+	}
+	name := words[at]
+	rest := slices.Concat(words[:at], words[at+1:])
+	cmd := app.Command(name)
+	if cmd == nil {
+		return append([]string{name}, rest...), nil
+	}
+	line := sortWords(cmd.Flags, rest)
+	if err := line.once(cmd.Flags); err != nil {
+		return nil, hint.With(err, "see: ggufreap help %s", cmd.Name)
+	}
+	return append([]string{cmd.Name}, line.words()...), nil
+}
+
+// commandAt returns the place of the command: that of the first word that is neither a flag
+// nor the value of one. It is -1 when there is none.
+func commandAt(app *cli.App, words []string) int {
+	var flags []cli.Flag
+	for _, cmd := range app.Commands {
+		flags = append(flags, cmd.Flags...)
+	}
+	for i := 0; i < len(words); i++ {
+		switch {
+		case words[i] == "--":
+			return -1
+		case !isFlag(words[i]):
+			return i
+		case wantsNext(flags, words[i]):
+			i++
+		}
+	}
+	return -1
+}
+
+// A line is the words of a command, sorted.
+type line struct {
+	flags     [][]string // each with its value, if that is a word of its own
+	arguments []string
+}
+
+func sortWords(flags []cli.Flag, words []string) line {
+	var l line
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		switch {
+		case word == "--":
+			l.arguments = append(l.arguments, words[i+1:]...)
+			return l
+		case !isFlag(word):
+			l.arguments = append(l.arguments, word)
+		case !wantsNext(flags, word):
+			l.flags = append(l.flags, []string{word})
+		case i+1 < len(words):
+			i++
+			l.flags = append(l.flags, []string{word, words[i]})
+		default: // its value is missing, which package flag sees if nothing follows
+			l.flags = append(l.flags, []string{word})
+			l.arguments = nil
+		}
+	}
+	return l
+}
+
+func (l line) words() []string {
+	words := slices.Concat(l.flags...)
+	if slices.ContainsFunc(l.arguments, isFlag) {
+		words = append(words, "--")
+	}
+	return append(words, l.arguments...)
+}
+
+// once refuses a flag that has one value and is given two, and keeps one of those that only
+// say yes.
+func (l *line) once(flags []cli.Flag) error {
+	given := map[cli.Flag]string{}
+	kept := l.flags[:0]
+	for _, words := range l.flags {
+		f := flagOf(flags, words[0])
+		before, again := given[f]
+		switch value := valueIn(words); {
+		case f == nil || collects(f) || !again || wantsNext(flags, words[0]) && len(words) == 1:
+			given[f] = value
+			kept = append(kept, words)
+		case len(words) > 1 || value != yes || before != yes:
+			return Usagef("%s takes one value and is given two, %q and %q", dashed(f.Names()[0]), before, value)
+		}
+	}
+	l.flags = kept
+	return nil
+}
+
+// yes is the value of a flag that has none.
+const yes = "true"
+
+func valueIn(words []string) string {
+	if _, joined, ok := strings.Cut(words[0], "="); ok {
+		return joined
+	}
+	if len(words) > 1 {
+		return words[1]
+	}
+	return yes
+}
+
+// collects reports whether a flag adds up the values that it is given.
+func collects(f cli.Flag) bool {
+	s, ok := f.(cli.DocGenerationSliceFlag)
+	return ok && s.IsSliceFlag()
+}
+
+func isFlag(word string) bool { return len(word) > 1 && word[0] == '-' }
+
+// wantsNext reports whether the word behind a flag is its value.
+func wantsNext(flags []cli.Flag, word string) bool {
+	f, ok := flagOf(flags, word).(cli.DocGenerationFlag)
+	return ok && f.TakesValue() && !strings.Contains(word, "=")
+}
+
+// flagOf returns the flag that a word is, nil if there is none.
+func flagOf(flags []cli.Flag, word string) cli.Flag {
+	name, _, _ := strings.Cut(word, "=")
+	for _, f := range flags {
+		for _, n := range f.Names() {
+			if name == "-"+n || name == "--"+n { // package flag takes both
+				return f
+			}
+		}
+	}
+	return nil
+}
