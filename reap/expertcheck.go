@@ -191,7 +191,7 @@ func (f *finder) checkUnplaced() {
 	for _, block := range sortedKeys(f.others) {
 		_, routes := f.layers[block]
 		for _, t := range f.others[block] {
-			_, name, _ := splitBlock(t.Name)
+			_, name, _ := SplitBlock(t.Name)
 			last := uint64(0)
 			if len(t.Shape) > 0 {
 				last = t.Shape[len(t.Shape)-1]

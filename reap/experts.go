@@ -261,13 +261,13 @@ func (f *finder) place(t *gguf.Tensor) {
 	}
 }
 
-// splitBlock is splitBlock with a memory, and notes that the block is there: the tensors
+// splitBlock is SplitBlock with a memory, and notes that the block is there: the tensors
 // of a block mostly follow each other.
 func (f *finder) splitBlock(name string) (block int, rest string, ok bool) {
 	if f.prefix != "" && strings.HasPrefix(name, f.prefix) {
 		return f.block, name[len(f.prefix):], true
 	}
-	if block, rest, ok = splitBlock(name); ok {
+	if block, rest, ok = SplitBlock(name); ok {
 		f.block, f.prefix = block, name[:len(name)-len(rest)]
 		if block >= f.draftFrom {
 			f.present[block] = true
@@ -307,8 +307,8 @@ func (f *finder) sortLayers() {
 	slices.SortFunc(f.experts.Layers, func(a, b *Layer) int { return a.Block - b.Block })
 }
 
-// splitBlock cuts "blk.7.ffn_norm.weight" into 7 and "ffn_norm.weight".
-func splitBlock(name string) (block int, rest string, ok bool) {
+// SplitBlock cuts "blk.7.ffn_norm.weight" into 7 and "ffn_norm.weight".
+func SplitBlock(name string) (block int, rest string, ok bool) {
 	name, ok = strings.CutPrefix(name, "blk.")
 	if !ok {
 		return 0, "", false

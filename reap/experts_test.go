@@ -282,7 +282,7 @@ func resize(r *recipe, arch string, count uint64) {
 	r.arch = arch
 	r.set("expert_count", int(count))
 	for i, in := range r.tensors {
-		if _, name, ok := splitBlock(in.name); ok {
+		if _, name, ok := SplitBlock(in.name); ok {
 			if _, routed := roleOf(name); routed {
 				r.tensors[i].shape[len(in.shape)-1] = count
 			}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"ggufreap/gguf/words"
 )
 
 // A Fault is one thing that stands in the way of pruning.
@@ -94,29 +96,10 @@ func shorten(s string) string {
 	return s[:end] + "..."
 }
 
-// intList prints ascending numbers with runs closed up: "1-3, 7".
-func intList(list []int) string {
-	var b strings.Builder
-	for i := 0; i < len(list); {
-		j := i
-		for j+1 < len(list) && list[j+1] == list[j]+1 {
-			j++
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		if fmt.Fprintf(&b, "%d", list[i]); j > i {
-			fmt.Fprintf(&b, "-%d", list[j])
-		}
-		i = j + 1
-	}
-	return b.String()
-}
-
 // layerList names layers in an error: "layer 4" or "layers 1-3, 7".
 func layerList(blocks []int) string {
 	if len(blocks) == 1 {
-		return "layer " + intList(blocks)
+		return "layer " + words.Ranges(blocks)
 	}
-	return "layers " + intList(blocks)
+	return "layers " + words.Ranges(blocks)
 }

@@ -49,7 +49,7 @@ func TestPresetOnK3(t *testing.T) {
 	}
 	for i, v := range views {
 		source := m.Tensors()[i]
-		_, name, _ := splitBlock(v.Name)
+		_, name, _ := SplitBlock(v.Name)
 		want := source.Size
 		if _, routed := roleOf(name); routed {
 			want = source.Size / 896 * 568

@@ -40,7 +40,7 @@ func TestBystanders(t *testing.T) {
 	e := mustExperts(t, m)
 	out := pruned(t, m, e, planFor(e, 4, 2, 0), 1)
 	for _, tensor := range m.Tensors() {
-		_, name, _ := splitBlock(tensor.Name)
+		_, name, _ := SplitBlock(tensor.Name)
 		if routedBytes[name] == 0 && !bytes.Equal(tensorBytes(t, out, tensor.Name), tensorBytes(t, m, tensor.Name)) {
 			t.Errorf("%s was cut", tensor.Name)
 		}

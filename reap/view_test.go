@@ -48,7 +48,7 @@ func TestPrunedBytes(t *testing.T) {
 		if got.Name != source.Name || got.Type != source.Type {
 			t.Fatalf("tensor %d is %q, source has %q", i, got.Name, source.Name)
 		}
-		block, name, _ := splitBlock(got.Name)
+		block, name, _ := SplitBlock(got.Name)
 		want, shape := tensorBytes(t, m, got.Name), slices.Clone(source.Shape)
 		if size, routed := routedBytes[name]; routed {
 			var kept []byte
@@ -80,7 +80,7 @@ func TestViewsMergeNeighbours(t *testing.T) {
 	}
 	for _, v := range views {
 		want := 1
-		if _, name, _ := splitBlock(v.Name); routedBytes[name] > 0 {
+		if _, name, _ := SplitBlock(v.Name); routedBytes[name] > 0 {
 			want = 3
 		}
 		if len(v.Extents) != want {

@@ -1,7 +1,10 @@
 // Package words writes numbers for people.
 package words
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Integer is what can be written.
 type Integer interface{ int | int64 | uint64 }
@@ -33,4 +36,23 @@ func Verb[T Integer](n T, one, more string) string {
 		return one
 	}
 	return more
+}
+
+// Ranges writes ascending numbers with runs closed up: "1-3, 7".
+func Ranges(list []int) string {
+	var b strings.Builder
+	for i := 0; i < len(list); {
+		j := i
+		for j+1 < len(list) && list[j+1] == list[j]+1 {
+			j++
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if fmt.Fprintf(&b, "%d", list[i]); j > i {
+			fmt.Fprintf(&b, "-%d", list[j])
+		}
+		i = j + 1
+	}
+	return b.String()
 }

@@ -32,3 +32,14 @@ func TestVerb(t *testing.T) {
 		}
 	}
 }
+
+func TestRanges(t *testing.T) {
+	for _, c := range []struct {
+		list []int
+		want string
+	}{{nil, ""}, {[]int{4}, "4"}, {[]int{1, 2, 3, 7}, "1-3, 7"}, {[]int{0, 2, 3}, "0, 2-3"}} {
+		if got := Ranges(c.list); got != c.want {
+			t.Errorf("%v: got %q, want %q", c.list, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package loadable
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ggufreap/gguf"
+	"ggufreap/gguf/words"
+)
+
+// Check returns what keeps llama.cpp from loading the model, as errors, and as warnings what
+// it would refuse unless it is newer than the rules here: tensors and names of tokenizers
+// that they do not know. Where shards are missing only the metadata is looked at. Files that
+// are no language model, such as adapters and projectors, have no findings.
+func Check(m *gguf.Model) []gguf.Problem {
+	c := &check{m: m, md: m.Metadata(), arch: m.Metadata().Architecture()}
+	if !m.HasMetadata() || c.otherKind() {
+		return nil
+	}
+	c.readBlocks()
+	c.checkTokenizer()
+	if len(m.Tensors()) > 0 {
+		c.checkKeys()
+		c.checkLists()
+	}
+	if m.Complete() && len(m.Tensors()) > 0 {
+		c.checkEmbedding()
+		c.checkBlocks()
+		c.checkProjections()
+		c.checkTable()
+	}
+	return c.all()
+}
+
+// A check is one look at a model.
+type check struct {
+	m    *gguf.Model
+	md   *gguf.Metadata
+	arch string
+
+	blocks int            // as the metadata counts them, 0 when it does not or no model has so many
+	drafts int            // of them, at the end, for next-token prediction
+	traits map[int]traits // of the blocks that have any tensor
+
+	found []gguf.Problem
+	keys  map[string]bool // those that were looked at, true for sound ones
+	wrong map[string]bool // tensors that a finding names
+	left  int             // findings that are too many to be kept
+}
+
+// maxBlocks is how many blocks llama.cpp has room for.
+const maxBlocks = 512
+
+// maxFindings bounds what a hostile file can make of the list.
+const maxFindings = 200
+
+// otherKind reports whether the file is no language model, or a model's part that llama.cpp
+// loads beside another one.
+func (c *check) otherKind() bool {
+	kind := c.md.Text("general.type")
+	return kind != "" && kind != "model" || c.arch == "" || slices.Contains(otherArchitectures, c.arch)
+}
+
+// otherArchitectures are those of projectors, of heads that draft for another model, and of
+// models whose layout is one of its own.
+var otherArchitectures = []string{"clip", "eagle3", "dflash", "gemma4-assistant", "wavtokenizer-dec", "imatrix"}
+
+// draftAlone reports whether the file holds the draft blocks of a model without its trunk.
+func (c *check) draftAlone() bool {
+	if c.drafts == 0 || len(c.traits) == 0 {
+		return false
+	}
+	for block := range c.traits {
+		if block < c.blocks-c.drafts {
+			return false
+		}
+	}
+	return true
+}
+
+// refuse notes what llama.cpp does not load.
+func (c *check) refuse(where, format string, args ...any) {
+	c.add(gguf.Error, where, fmt.Sprintf(format, args...))
+}
+
+// tell notes what llama.cpp does not load unless it is newer than the rules.
+func (c *check) tell(where, format string, args ...any) {
+	c.add(gguf.Warning, where, fmt.Sprintf(format, args...))
+}
+
+func (c *check) add(severity gguf.Severity, where, what string) {
+	if len(c.found) == maxFindings {
+		c.left++
+		return
+	}
+	c.found = append(c.found, gguf.Problem{Severity: severity, Where: where, What: what})
+}
+
+// all returns the findings, errors first.
+func (c *check) all() []gguf.Problem {
+	slices.SortStableFunc(c.found, func(a, b gguf.Problem) int { return cmp.Compare(b.Severity, a.Severity) })
+	if c.left > 0 {
+		c.found = append(c.found, gguf.Problem{Severity: gguf.Error, Where: c.m.Name, What: words.Count(c.left, "more finding") + " of what llama.cpp asks for"})
+	}
+	return c.found
+}
+
+func (c *check) keyPlace(key string) string {
+	return fmt.Sprintf("%s: key %q", c.m.Files[0].Name, key)
+}
+
+func tensorPlace(t *gguf.Tensor) string {
+	return fmt.Sprintf("%s: tensor %q", t.File().Name, t.Name)
+}
+
+// misshapen notes a tensor of another shape than llama.cpp asks for, once.
+func (c *check) misshapen(t *gguf.Tensor, want string) {
+	if c.wrong[t.Name] {
+		return
+	}
+	if c.wrong == nil {
+		c.wrong = map[string]bool{}
+	}
+	c.wrong[t.Name] = true
+	c.refuse(tensorPlace(t), "has the shape %s, llama.cpp wants %s", shapeText(t.Shape), want)
+}
+
+// shapeText writes dims, innermost first: "64 x 288".
+func shapeText(shape []uint64) string {
+	if len(shape) == 0 {
+		return "of one number"
+	}
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", " x ")
+}
+
+// dim returns a dim of a shape; those that are not stored are 1.
+func dim(t *gguf.Tensor, i int) uint64 {
+	if i < len(t.Shape) {
+		return t.Shape[i]
+	}
+	return 1
+}
