@@ -14,6 +14,8 @@ import (
 type BuildOptions struct {
 	// Slabs says which tensors carry how many slabs; nil for none.
 	Slabs SlabCount
+	// IDs says which tensors are tables of expert ids; nil for none.
+	IDs IDTables
 	// DataSize returns the bytes of data of a tensor whose type is not known, of which
 	// the file tells the span only; nil takes the span for data.
 	DataSize func(t *gguf.Tensor) int64
@@ -86,8 +88,9 @@ func PinHeaders(m *gguf.Model, o BuildOptions) (*Pin, error) {
 	for _, f := range m.Files {
 		pin.Files = append(pin.Files, File{Name: filepath.Base(f.Name), Size: f.Size})
 	}
+	parts := describer{o.Slabs, o.IDs}
 	for _, t := range m.Tensors() {
-		described, err := describe(t.Name, t.Type, t.Shape, o.dataSize(t), o.Slabs)
+		described, err := parts.describe(t.Name, t.Type, t.Shape, o.dataSize(t))
 		if err != nil {
 			return nil, err
 		}

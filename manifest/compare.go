@@ -73,7 +73,7 @@ func compareTensor(a, b *Tensor) Change {
 		return Retyped
 	case !sameShape(a.Shape, b.Shape):
 		return Reshaped
-	case a.BLAKE3 != b.BLAKE3 || len(differingSlabs(a, b)) > 0:
+	case a.BLAKE3 != b.BLAKE3 || len(differingSlabs(a, b)) > 0 || otherOrder(a, b):
 		return Changed
 	}
 	return ""
@@ -110,6 +110,11 @@ func differingSlabs(a, b *Tensor) []int {
 		}
 	}
 	return list
+}
+
+// otherOrder reports whether tables of ids go with another order of experts.
+func otherOrder(a, b *Tensor) bool {
+	return a.IDs != nil && b.IDs != nil && len(a.IDs.Nearest) > 0 && len(b.IDs.Nearest) > 0 && !bytes.Equal(a.IDs.Nearest, b.IDs.Nearest)
 }
 
 // SameKeyOrder reports whether the keys other than split.* that both have stand in the

@@ -19,7 +19,8 @@ type Draft struct {
 // NewDraft returns the Draft of a layout whose shards are named after stem. Slabs that
 // do not fit it are an error. With a name that [CheckNames] refuses the layout can be
 // written all the same: its pin has no weights digest and nothing of the metadata.
-func NewDraft(stem string, layout *gguf.Layout, slabs SlabCount) (*Draft, error) {
+func NewDraft(stem string, layout *gguf.Layout, slabs SlabCount, ids IDTables) (*Draft, error) {
+	parts := describer{slabs, ids}
 	if len(layout.Shards) == 0 {
 		return nil, errors.New("layout has no shards")
 	}
@@ -33,7 +34,7 @@ func NewDraft(stem string, layout *gguf.Layout, slabs SlabCount) (*Draft, error)
 	for i, shard := range layout.Shards {
 		pin.Files = append(pin.Files, File{Name: gguf.ShardName(stem, i, len(layout.Shards)), Size: shard.Size})
 		for _, v := range shard.Views {
-			t, err := describe(v.Name, v.Type, v.Shape, v.Size(), slabs)
+			t, err := parts.describe(v.Name, v.Type, v.Shape, v.Size())
 			if err != nil {
 				return nil, err
 			}

@@ -30,7 +30,7 @@ func TestDraftOfAShardTakenAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	draft, err := NewDraft("out", layout, gguftest.MixedSlabs)
+	draft, err := NewDraft("out", layout, gguftest.MixedSlabs, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestDraftWantsWholeTensors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	draft, err := NewDraft("out", layout, gguftest.MixedSlabs)
+	draft, err := NewDraft("out", layout, gguftest.MixedSlabs, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestDraftChecksSlabs(t *testing.T) {
 		"less":   func(string) int { return -1 },
 		"empty":  func(name string) int { return map[string]int{"blk.0.empty": 3}[name] },
 	} {
-		if _, err := NewDraft("out", layout, slabs); err == nil || !strings.Contains(err.Error(), "tensor ") {
+		if _, err := NewDraft("out", layout, slabs, nil); err == nil || !strings.Contains(err.Error(), "tensor ") {
 			t.Errorf("%s: got %v", what, err)
 		}
 	}

@@ -214,7 +214,7 @@ func TestNamesWithoutADigest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		draft, err := NewDraft("out", layout, nil)
+		draft, err := NewDraft("out", layout, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,10 @@
 package manifest
 
-import "ggufreap/gguf"
+import (
+	"encoding/binary"
+
+	"ggufreap/gguf"
+)
 
 // PinSchema is the schema of the pin documents that this package writes, and the only
 // one that it reads.
@@ -62,6 +66,16 @@ type Tensor struct {
 	Size   int64    `json:"size"`  // bytes of data without padding
 	BLAKE3 Sum      `json:"blake3"`
 	Slabs  *Slabs   `json:"slabs,omitempty"`
+	IDs    *IDs     `json:"ids,omitempty"`
+}
+
+// IDs are a table of expert ids, which pruning writes anew: what became of it can be
+// followed only by who has it. In a document both fields are base64.
+type IDs struct {
+	Table []byte `json:"table"` // the tensor's data, at most 4 MiB
+	// Nearest has for each expert all others, the nearest first, as little-endian u16: which
+	// of the kept experts takes the place of a dropped one. It is empty where nobody told.
+	Nearest []byte `json:"nearest,omitempty"`
 }
 
 // Slabs identifies the parts of a tensor that carries one slab for each routed expert.
@@ -86,6 +100,19 @@ func (s *Slabs) At(i int) []byte {
 	all := s.all()
 	width := len(all) / s.Count
 	return all[i*width : (i+1)*width]
+}
+
+// Others returns the other experts of n in the order of their nearness to expert i, nil when
+// nobody told.
+func (d *IDs) Others(i, n int) []int {
+	if len(d.Nearest) != n*(n-1)*2 {
+		return nil
+	}
+	var ids []int
+	for row := d.Nearest[i*(n-1)*2 : (i+1)*(n-1)*2]; len(row) > 0; row = row[2:] {
+		ids = append(ids, int(binary.LittleEndian.Uint16(row)))
+	}
+	return ids
 }
 
 // describe takes what headers tell of tensors and metadata, before any data is read: a

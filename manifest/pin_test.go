@@ -172,8 +172,8 @@ func TestDecodePinBoundsItsMemory(t *testing.T) {
 		head, repeated, want string
 		most                 uint64
 	}{
-		"one long string": {text[:files] + `"`, strings.Repeat("x", 1<<20), "no part of a pin has more than 4194304 bytes", 48 << 20},
-		"spaces":          {text[:files], strings.Repeat(" ", 1<<20), "no part of a pin has more than 4194304 bytes", 48 << 20},
+		"one long string": {text[:files] + `"`, strings.Repeat("x", 1<<20), "no part of a pin has more than 6291456 bytes", 80 << 20},
+		"spaces":          {text[:files], strings.Repeat(" ", 1<<20), "no part of a pin has more than 6291456 bytes", 80 << 20},
 		"empty objects":   {text[:files], strings.Repeat("{},", 1<<18), "not written as this tool writes pins", 12 << 20},
 		"numbers":         {text[:files], strings.Repeat("0,", 1<<19), `at "/files/0": a number does not belong here`, 12 << 20},
 		"nested lists":    {text[:files], strings.Repeat("[", 1<<20), `at "/files/0": a list does not belong here`, 48 << 20},

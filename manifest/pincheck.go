@@ -189,10 +189,42 @@ func (t *Tensor) check() error {
 	if empty := Sum(blake3.Sum256(nil)); (t.BLAKE3 == empty) != (t.Size == 0) {
 		return fmt.Errorf("size is %d, and blake3 %s", t.Size, t.BLAKE3)
 	}
+	if err := t.IDs.check(t); err != nil {
+		return err
+	}
 	if t.Slabs == nil {
 		return nil
 	}
 	return t.Slabs.check(t)
+}
+
+// check compares a table of ids with the tensor that it is, and wants of each expert all
+// others in some order.
+func (d *IDs) check(t *Tensor) error {
+	if d == nil {
+		return nil
+	}
+	if len(d.Table) > maxIDTable || Sum(blake3.Sum256(d.Table)) != t.BLAKE3 {
+		return fmt.Errorf("the table of ids is not the tensor's data: blake3 of its %d bytes is %x, want %s", len(d.Table), blake3.Sum256(d.Table), t.BLAKE3)
+	}
+	n := 0
+	for n*(n-1)*2 < len(d.Nearest) {
+		n++
+	}
+	if n*(n-1)*2 != len(d.Nearest) {
+		return fmt.Errorf("the order of experts has %d bytes, want 2 for each of their pairs", len(d.Nearest))
+	}
+	for i := range n {
+		seen := make([]bool, n)
+		seen[i] = true
+		for _, id := range d.Others(i, n) {
+			if id >= n || seen[id] {
+				return fmt.Errorf("the order of experts names expert %d beside expert %d, want each other once", id, i)
+			}
+			seen[id] = true
+		}
+	}
+	return nil
 }
 
 // check compares slabs with the tensor that they are of.

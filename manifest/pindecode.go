@@ -25,8 +25,8 @@ const (
 	smallPinBytes = 16 << 20
 	pinRatio      = 8
 	// maxPinPart bounds what is read before it is compared: a tensor with digests of
-	// as many experts as a split could number has 3 MB.
-	maxPinPart = 4 << 20
+	// as many experts as a split could number has 3 MB, one with a table of ids 6.
+	maxPinPart = 6 << 20
 	// maxPinWindow bounds what the decompressor remembers. Ours writes with less.
 	maxPinWindow = 16 << 20
 )

@@ -14,38 +14,49 @@ import (
 	"ggufreap/gguf"
 )
 
-// digest returns the pin digest, BLAKE3-256 over lines of three kinds, sorted as bytes:
+// digest returns the pin digest, BLAKE3-256 over lines of four kinds, sorted as bytes:
 //
+//	ids TAB NAME TAB BASE64 LF
 //	key TAB KEY TAB TYPE TAB HEX LF
 //	slabs TAB NAME TAB COUNT TAB BASE64 LF
 //	tensor TAB NAME TAB TYPE TAB DIM0,DIM1,... TAB HEX LF
 //
-// with everything as the document has it, but dims in canonical shape. It binds all that
+// with everything as the document has it, but dims in canonical shape; of ids it is what
+// tells which expert is nearest. It binds all that
 // a proof rests on: two pins with one pin digest say the same of weights, experts and
 // metadata.
 func (p *Pin) digest() Digest {
-	h := blake3.New()
-	for _, pair := range p.Metadata { // sorted by key already
-		writeFields(h, "key", pair.Key, pair.Type, pair.BLAKE3.String())
-	}
 	sorted := make([]*Tensor, len(p.Tensors))
 	for i := range p.Tensors {
 		sorted[i] = &p.Tensors[i]
 	}
 	slices.SortFunc(sorted, func(a, b *Tensor) int { return cmp.Compare(a.Name, b.Name) })
+	h := blake3.New()
+	for _, t := range sorted {
+		if t.IDs != nil {
+			writeBase64(h, "ids\t"+t.Name+"\t", t.IDs.Nearest)
+		}
+	}
+	for _, pair := range p.Metadata { // sorted by key already
+		writeFields(h, "key", pair.Key, pair.Type, pair.BLAKE3.String())
+	}
 	for _, t := range sorted {
 		if t.Slabs != nil {
-			io.WriteString(h, "slabs\t"+t.Name+"\t"+strconv.Itoa(t.Slabs.Count)+"\t")
-			text := base64.NewEncoder(base64.StdEncoding, h)
-			text.Write(t.Slabs.all())
-			text.Close()
-			io.WriteString(h, "\n")
+			writeBase64(h, "slabs\t"+t.Name+"\t"+strconv.Itoa(t.Slabs.Count)+"\t", t.Slabs.all())
 		}
 	}
 	for _, t := range sorted {
 		writeFields(h, "tensor", t.Name, t.Type, dims(gguf.CanonicalShape(t.Shape)), hex.EncodeToString(t.BLAKE3[:]))
 	}
 	return Digest{BLAKE3, Sum(h.Sum(nil))}
+}
+
+func writeBase64(w io.Writer, head string, data []byte) {
+	io.WriteString(w, head)
+	text := base64.NewEncoder(base64.StdEncoding, w)
+	text.Write(data)
+	text.Close()
+	io.WriteString(w, "\n")
 }
 
 // CheckDigest refuses a pin with another pin digest than the wanted one, unless that is

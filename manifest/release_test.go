@@ -24,7 +24,7 @@ type draftOf struct {
 // write writes the shards into dir and returns the pin that their Draft gives.
 func (o draftOf) write(t *testing.T, dir string) (*Pin, error) {
 	t.Helper()
-	draft, err := NewDraft(o.stem, o.layout, o.slabs)
+	draft, err := NewDraft(o.stem, o.layout, o.slabs, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 
@@ -10,16 +11,34 @@ import (
 // SlabCount says how many slabs a tensor carries, 0 for none.
 type SlabCount func(tensor string) int
 
+// IDTables says whether a tensor is a table of expert ids whose data a pin keeps, and what
+// [IDs.Nearest] is for it.
+type IDTables func(tensor string) (nearest []byte, ok bool)
+
+// maxIDTable bounds a table that a pin keeps: 8 ids for each of 131,072 tokens.
+const maxIDTable = 4 << 20
+
+// A describer says which tensors of an artifact are more than data.
+type describer struct {
+	slabs SlabCount // nil for none
+	ids   IDTables  // nil for none
+}
+
 // describe returns a Tensor without its digests, and refuses a slab count that does not
 // fit: the expert dim is the last, and slabs are equal.
-func describe(name string, typ gguf.Type, shape []uint64, size int64, slabs SlabCount) (Tensor, error) {
+func (d describer) describe(name string, typ gguf.Type, shape []uint64, size int64) (Tensor, error) {
 	t := Tensor{Name: name, Type: typ.String(), Shape: shape, Size: size}
 	if t.Shape == nil {
 		t.Shape = []uint64{}
 	}
+	if d.ids != nil && size <= maxIDTable {
+		if nearest, ok := d.ids(name); ok {
+			t.IDs = &IDs{Nearest: nearest}
+		}
+	}
 	count := 0
-	if slabs != nil {
-		count = slabs(name)
+	if d.slabs != nil {
+		count = d.slabs(name)
 	}
 	axis := expertAxis(shape, count)
 	switch {
@@ -73,6 +92,7 @@ type tensorListener struct {
 	hasher *TensorHasher
 	check  func(*Tensor) error // of each tensor that has passed; nil for none
 	now    *Tensor             // which passes by, nil before the first
+	table  bytes.Buffer        // its data, of a table of expert ids
 	err    error               // the first; it sticks
 }
 
@@ -91,6 +111,10 @@ func (l *tensorListener) begin(t *Tensor) io.Writer {
 		return nil
 	}
 	l.now = t
+	if t.IDs != nil {
+		l.table.Reset()
+		return io.MultiWriter(l.hasher, &l.table)
+	}
 	return l.hasher
 }
 
@@ -107,6 +131,9 @@ func (l *tensorListener) end() error {
 	l.now.BLAKE3 = sums.BLAKE3
 	if l.now.Slabs != nil {
 		l.now.Slabs.BLAKE3, l.now.Slabs.Bytes = sums.SlabSums, sums.SlabBytes
+	}
+	if l.now.IDs != nil {
+		l.now.IDs.Table = bytes.Clone(l.table.Bytes())
 	}
 	if l.check != nil {
 		l.err = l.check(l.now)

@@ -198,15 +198,7 @@ func (r *remapped) rows(p []byte, off int64) error {
 // their scaled router rows, in float64 and in a fixed order. A row needs no more of them
 // than it has ids.
 func nearestKept(m *gguf.Model, e *Experts, l *Layer, table *idTable) ([][]int32, error) {
-	in, err := readRouterInput(m, e.Architecture, l)
-	if err != nil {
-		return nil, err
-	}
-	rows := make([][]float64, 0, len(table.ids))
-	err = eachRows(l.Tensor(Router).Tensor, 1, func(_ int, row [][]float64) error {
-		rows = append(rows, unit(row[0], in.scale))
-		return nil
-	})
+	rows, err := scaledRows(m, e, l)
 	if err != nil {
 		return nil, err
 	}
@@ -217,6 +209,70 @@ func nearestKept(m *gguf.Model, e *Experts, l *Layer, table *idTable) ([][]int32
 		}
 	}
 	return nearest, nil
+}
+
+// scaledRows returns the scaled router rows of a layer, each of length 1.
+func scaledRows(m *gguf.Model, e *Experts, l *Layer) ([][]float64, error) {
+	in, err := readRouterInput(m, e.Architecture, l)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([][]float64, 0, e.Count)
+	err = eachRows(l.Tensor(Router).Tensor, 1, func(_ int, row [][]float64) error {
+		rows = append(rows, unit(row[0], in.scale))
+		return nil
+	})
+	return rows, err
+}
+
+// Nearest returns for each expert of a layer all others, the nearest first by the rule of
+// [NearestKept], as little-endian u16. With it and the source's table, [RemapIDs] makes
+// what pruning makes. keep renumbers the experts and leaves the others out; nil keeps all.
+func Nearest(m *gguf.Model, e *Experts, l *Layer, keep []int) ([]byte, error) {
+	rows, err := scaledRows(m, e, l)
+	if err != nil {
+		return nil, err
+	}
+	if keep != nil {
+		kept := make([][]float64, len(keep))
+		for i, id := range keep {
+			kept[i] = rows[id]
+		}
+		rows = kept
+	}
+	ids := make([]int32, len(rows)) // all are candidates but the expert itself
+	var out []byte
+	for i := range rows {
+		ids[i] = -1
+		for _, id := range byCosine(rows, ids, i, len(rows)-1) {
+			out = binary.LittleEndian.AppendUint16(out, uint16(id))
+		}
+		ids[i] = 0
+	}
+	return out, nil
+}
+
+// RemapIDs replaces the ids of a table, used in each row, as pruning to keep does, in place.
+// nearest ranks the other experts of each one, nil where nobody can tell; a row that needs
+// it then is an error.
+func RemapIDs(table []byte, order binary.ByteOrder, used, count int, keep []int, nearest func(expert int) []int) error {
+	t := &idTable{order: order, used: used, ids: newIDs(count, keep), nearest: make([][]int32, count)}
+	for dropped, id := range t.ids {
+		for _, other := range nearest(dropped) {
+			if id < 0 && t.ids[other] >= 0 && len(t.nearest[dropped]) < used {
+				t.nearest[dropped] = append(t.nearest[dropped], int32(other))
+			}
+		}
+	}
+	if used < 1 || len(table)%(4*used) != 0 {
+		return fmt.Errorf("%d bytes are not rows of %d ids", len(table), used)
+	}
+	for row := 0; row < len(table); row += 4 * used {
+		if err := t.remapRow(table[row : row+4*used]); err != nil {
+			return fmt.Errorf("row %d: %w", row/4/used, err)
+		}
+	}
+	return nil
 }
 
 // unit returns row times gamma scaled to length 1, or zeros.

@@ -195,6 +195,7 @@ func (d *derivative) release(c *cli.Context) *release.Release {
 		Layout:    d.layout,
 		Source:    d.source.Model,
 		Slabs:     slabCount(d.source.experts, d.plan.KeepCount),
+		IDs:       idTables(d.source.Model, d.source.experts, d.plan.Layers),
 		Documents: []release.File{{Name: release.PlanName, Data: d.document}},
 		Origin: []stage.Fact{
 			{Name: "plan", Digest: manifest.DigestBytes(d.document)},

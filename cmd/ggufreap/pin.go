@@ -153,6 +153,7 @@ func pinOptions(c *cli.Context, m *gguf.Model) manifest.BuildOptions {
 	}
 	return manifest.BuildOptions{
 		Slabs: slabs,
+		IDs:   idTables(m, experts, nil),
 		DataSize: func(t *gguf.Tensor) int64 {
 			if size := sizes[t.Name]; size > 0 {
 				return size

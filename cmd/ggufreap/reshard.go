@@ -84,6 +84,7 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 		Layout: layout,
 		Source: m,
 		Slabs:  soundSlabs(m),
+		IDs:    soundIDs(m),
 	}
 	if !c.Bool("dry-run") {
 		if err := release.Write(c.Context, con, r, writeOptions(c)); err != nil {

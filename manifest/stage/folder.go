@@ -22,6 +22,7 @@ type Release struct {
 	Stem   string // of the shards' names
 	Layout *gguf.Layout
 	Slabs  manifest.SlabCount // which tensors carry how many slabs; nil when none does
+	IDs    manifest.IDTables  // which tensors are tables of expert ids; nil when none is
 	// Documents are the names of the other files, the list of sums excepted.
 	Documents []string
 	// Origin names what the release is made from. An interrupted release goes on only

@@ -21,7 +21,7 @@ import (
 // written again when it is not what that run wrote.
 func (f *Folder) WriteShards(ctx context.Context) (*manifest.Pin, error) {
 	layout := f.release.Layout
-	draft, err := manifest.NewDraft(f.release.Stem, layout, f.release.Slabs)
+	draft, err := manifest.NewDraft(f.release.Stem, layout, f.release.Slabs, f.release.IDs)
 	if err != nil {
 		return nil, err
 	}

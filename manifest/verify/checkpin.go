@@ -76,7 +76,11 @@ func (c *comparison) tensor(change manifest.TensorChange) {
 		c.find(KindMissing, change.A, manifest.NoExpert, change.StructureText())
 	case manifest.Changed:
 		if c.slabs(change.B, change.A) == 0 {
-			c.find(KindDigest, change.B, manifest.NoExpert, fmt.Sprintf("blake3 is %s, the pin says %s", change.B.BLAKE3, change.A.BLAKE3))
+			what := fmt.Sprintf("blake3 is %s, the pin says %s", change.B.BLAKE3, change.A.BLAKE3)
+			if change.A.BLAKE3 == change.B.BLAKE3 {
+				what = "the pin has another order of the experts by nearness"
+			}
+			c.find(KindDigest, change.B, manifest.NoExpert, what)
 		}
 	default:
 		c.find(KindStructure, change.B, manifest.NoExpert, change.StructureText())

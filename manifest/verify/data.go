@@ -63,13 +63,15 @@ func (v *verifier) readModel(ctx context.Context) (map[string]manifest.Sum, erro
 	return known, nil
 }
 
-// measure says how the main model is pinned: as the pins are that it is held against.
+// measure says how the main model is pinned: as it always is, but with the slabs of the
+// pins that it is held against.
 func (v *verifier) measure(m *gguf.Model) manifest.BuildOptions {
 	var o manifest.BuildOptions
+	if v.options.Measure != nil {
+		o = v.options.Measure(m)
+	}
 	if pins := v.pins(); len(pins) > 0 {
 		o.Follow(m, pins...)
-	} else if v.options.Measure != nil {
-		o = v.options.Measure(m)
 	}
 	o.Workers, o.Progress = v.options.Workers, v.options.Progress
 	return o

@@ -48,7 +48,7 @@ func mustDraft(t *testing.T, stem string, c gguf.Contents, slabs manifest.SlabCo
 	if err != nil {
 		t.Fatal(err)
 	}
-	draft, err := manifest.NewDraft(stem, layout, slabs)
+	draft, err := manifest.NewDraft(stem, layout, slabs, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,9 @@ type ProveOptions struct {
 	// ExpertIDs reports whether the values of a tensor are expert ids, which change with
 	// the experts; nil for none.
 	ExpertIDs func(tensor string) bool
+	// NewIDs returns the table that pruning to keep makes of the source's, ids replaced by
+	// its rule; nil where nobody can tell.
+	NewIDs func(tensor string, source *manifest.IDs, keep []int) ([]byte, error)
 	// OldIDs returns the tensor digest that a tensor of expert ids would have with each
 	// id i replaced by keep[i]; nil where nobody can tell.
 	OldIDs func(tensor string, keep []int) (manifest.Sum, error)

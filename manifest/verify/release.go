@@ -33,7 +33,8 @@ type Options struct {
 	// Source, unless nil, is the pin of what the release was made from. The release is
 	// then proven to be made of its bytes, see [Prove].
 	Source *manifest.Pin
-	// Measure says how the main model is pinned where no pin tells; nil for without slabs.
+	// Measure says how the main model is pinned, but for the slabs that pins tell; nil for
+	// data alone.
 	Measure func(m *gguf.Model) manifest.BuildOptions
 	// Prove says what is known of the opened release; nil for nothing.
 	Prove func(m *gguf.Model) ProveOptions

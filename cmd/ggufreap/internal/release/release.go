@@ -27,6 +27,7 @@ type Release struct {
 	Layout    *gguf.Layout
 	Source    *gguf.Model
 	Slabs     manifest.SlabCount
+	IDs       manifest.IDTables
 	Documents []File
 	Origin    []stage.Fact // what it is made from
 
@@ -90,7 +91,7 @@ func (r *Release) pinnable() error { return manifest.CheckPinnable(r.Stem, r.Lay
 
 // staged is the release as package stage writes it.
 func (r *Release) staged() stage.Release {
-	return stage.Release{Stem: r.Stem, Layout: r.Layout, Slabs: r.Slabs, Origin: r.Origin, Documents: r.documentNames()}
+	return stage.Release{Stem: r.Stem, Layout: r.Layout, Slabs: r.Slabs, IDs: r.IDs, Origin: r.Origin, Documents: r.documentNames()}
 }
 
 // Options are how a release is written.

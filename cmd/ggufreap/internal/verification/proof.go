@@ -2,6 +2,7 @@ package verification
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -35,9 +36,23 @@ func (v *Job) Prove(m *gguf.Model) verify.ProveOptions {
 	return verify.ProveOptions{
 		Keep:      v.layers,
 		ExpertIDs: func(tensor string) bool { return tables[tensor] },
+		NewIDs: func(tensor string, source *manifest.IDs, keep []int) ([]byte, error) {
+			return v.newIDs(m.Tensor(tensor), source, keep)
+		},
 		OldIDs:    func(tensor string, keep []int) (manifest.Sum, error) { return oldIDs(m.Tensor(tensor), keep) },
 		MayChange: v.mayChange,
 	}
+}
+
+// newIDs returns what pruning makes of the source's table.
+func (v *Job) newIDs(t *gguf.Tensor, source *manifest.IDs, keep []int) ([]byte, error) {
+	n := v.sourceExperts()
+	table := bytes.Clone(source.Table)
+	if len(t.Shape) == 0 {
+		return nil, fmt.Errorf("a table has rows")
+	}
+	err := reap.RemapIDs(table, t.File().Order, int(t.Shape[0]), n, keep, func(expert int) []int { return source.Others(expert, n) })
+	return table, err
 }
 
 // oldIDs returns the digest that a table of expert ids would have with the source's
