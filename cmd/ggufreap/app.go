@@ -27,6 +27,8 @@ Exit codes:
   0  success
   1  the artifact is not what it should be
   2  the request could not be carried out
+  A run that is interrupted ends by the signal itself: shells show 130 after
+  Ctrl-C, 143 after kill.
 
 Examples:
   ggufreap inspect Model-00001-of-00009.gguf

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -312,5 +313,44 @@ func TestSystemCallFaults(t *testing.T) {
 	fmt.Printf("chaos: %s: %d of %d ended the run\n", session, ended, b.faults)
 	if ended == 0 {
 		t.Error("no fault ended a run")
+	}
+}
+
+// TestInterruptEndsTheLoop interrupts a shell that prunes three times, as Ctrl-C does.
+func TestInterruptEndsTheLoop(t *testing.T) {
+	b := newBench(t, "loops", gguftest.K3(gguftest.K3Options{}), "--preset", "reap568", "--workers", "1")
+	for range 20 {
+		dir := t.TempDir()
+		p := &process{Cmd: exec.Command("bash", append([]string{"-c", `for i in 1 2 3; do "$@" -o "$0/$i"; echo "went on with $?"; done`, dir, b.program}, b.line("x")...)...)}
+		p.Args = slices.DeleteFunc(p.Args, func(word string) bool { return word == "-o" || word == "x" })
+		p.Stdout, p.Stderr = &p.stdout, &p.stderr
+		p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		interrupted := waitUntilKept(filepath.Join(dir, "1"), 1)
+		syscall.Kill(-p.Process.Pid, syscall.SIGINT)
+		r := b.wait(p)
+		if !interrupted || !strings.Contains(r.stderr, "error: interrupted\n") {
+			continue // it was too fast
+		}
+		if r.stdout != "" {
+			t.Errorf("the shell %s", r.stdout)
+		}
+		b.kills++
+		return
+	}
+	t.Error("no run was interrupted")
+}
+
+// TestNohup closes the terminal of a run that is to go on.
+func TestNohup(t *testing.T) {
+	b := newBench(t, "nohup", gguftest.K3(gguftest.K3Options{}), "--preset", "reap568", "--workers", "1")
+	out := filepath.Join(t.TempDir(), "release")
+	p := b.startCommand("sh", append([]string{"-c", `trap "" HUP; exec "$0" "$@"`, b.program}, b.line(out)...)...)
+	waitUntilKept(out, 1)
+	p.Process.Signal(syscall.SIGHUP)
+	if r := b.wait(p); r.code != exitOK || !finished(out) {
+		t.Errorf("exit %d\n%s", r.code, r.stderr)
 	}
 }

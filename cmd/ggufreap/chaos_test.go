@@ -367,7 +367,8 @@ func TestInterruptSaysHowToGoOn(t *testing.T) {
 		p := b.start(b.line(out))
 		interrupted := waitUntilKept(out, 1+i%3)
 		sent := time.Now()
-		p.Process.Signal([]os.Signal{os.Interrupt, syscall.SIGTERM}[i%2])
+		signal := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}[i%3]
+		p.Process.Signal(signal)
 		r := b.wait(p)
 		if !interrupted || r.code == exitOK {
 			continue
@@ -375,8 +376,9 @@ func TestInterruptSaysHowToGoOn(t *testing.T) {
 		longest = max(longest, time.Since(sent))
 		b.kills++
 		m := hint.FindStringSubmatch(r.stderr)
-		if r.code != exitFailed || !strings.Contains(r.stderr, "error: interrupted\n") || m == nil {
-			t.Fatalf("exit %d\n%s", r.code, r.stderr)
+		ended := p.ProcessState.Sys().(syscall.WaitStatus)
+		if !ended.Signaled() || ended.Signal() != signal || !strings.Contains(r.stderr, "error: interrupted\n") || m == nil {
+			t.Fatalf("%v: ended by %v\n%s", signal, p.ProcessState, r.stderr)
 		}
 		if exists(filepath.Join(out, manifest.SumsName)) {
 			t.Error("an interrupted release has a list of sums")
@@ -398,7 +400,7 @@ func TestInterruptBeforeTheFirstByte(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	con := ui.New(nil, &stdout, &stderr)
 	code := run(ctx, con, nil, []string{"ggufreap", "prune", "--keep", "16", "-o", out, writeModel(t, smallK3(), 3)[0]})
-	if code != exitFailed || !strings.Contains(stderr.String(), "error: interrupted\n") {
+	if code != exitInterrupted || !strings.Contains(stderr.String(), "error: interrupted\n") {
 		t.Errorf("exit %d\n%s", code, stderr.String())
 	}
 	if exists(out) {
@@ -413,8 +415,8 @@ func TestInterruptDoesNotWaitForTheDisk(t *testing.T) {
 	var stderr bytes.Buffer
 	con := ui.New(nil, &bytes.Buffer{}, &stderr)
 	con.RestWith(func() string { return "to go on: x" })
-	if code := await(ctx, con, nil, make(chan error), time.Millisecond); code != exitFailed {
-		t.Errorf("exit %d, want %d", code, exitFailed)
+	if code := await(ctx, con, nil, make(chan error), time.Millisecond); code != exitInterrupted {
+		t.Errorf("exit %d, want %d", code, exitInterrupted)
 	}
 	if want := "ggufreap: error: interrupted\nggufreap: hint: to go on: x\n"; stderr.String() != want {
 		t.Errorf("stderr is %q, want %q", stderr.String(), want)
@@ -432,8 +434,8 @@ func TestSecondInterruptDoesNotWait(t *testing.T) {
 	con.Progress = progress.Bar
 	con.StartProgress("prune", 100).Add(50)
 	con.RestWith(func() string { return "to go on: x" })
-	if code := await(ctx, con, again, make(chan error), time.Hour); code != exitFailed {
-		t.Errorf("exit %d, want %d", code, exitFailed)
+	if code := await(ctx, con, again, make(chan error), time.Hour); code != exitInterrupted {
+		t.Errorf("exit %d, want %d", code, exitInterrupted)
 	}
 	if want := "\r\x1b[Kggufreap: error: interrupted\nggufreap: hint: to go on: x\n"; !strings.HasSuffix(stderr.String(), want) {
 		t.Errorf("stderr is %q, want its end %q", stderr.String(), want)

@@ -20,10 +20,8 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"syscall"
 	"time"
 
 	"ggufreap/cmd/ggufreap/internal/args"
@@ -37,6 +35,10 @@ const (
 	exitOK      = 0
 	exitDiffers = 1 // the artifact is not what it should be
 	exitFailed  = 2 // the request could not be carried out
+
+	// The command was ended by a signal. The process then ends by that signal itself, which
+	// shells show as 130, 143 or 129; only where there are no signals it is the exit code.
+	exitInterrupted = 130
 )
 
 // errDiffers is what a command returns when it has printed how the artifact is not
@@ -46,32 +48,13 @@ var errDiffers = errors.New("the artifact is not what it should be")
 func main() {
 	tuneCollector()
 	con := ui.New(os.Stdin, os.Stdout, os.Stderr)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	ctx, again := interrupts(signals)
-	os.Exit(run(ctx, con, again, os.Args))
+	ctx, again := interrupts(notified())
+	code := run(ctx, con, again, os.Args)
+	if by, ok := context.Cause(ctx).(interruption); ok && code == exitInterrupted {
+		endBy(by.signal)
+	}
+	os.Exit(code)
 }
-
-// interrupts returns a context that the first signal to end cancels, and a channel that
-// a second one closes. A third ends the process whatever it does.
-func interrupts(signals chan os.Signal) (context.Context, <-chan struct{}) {
-	ctx, cancel := context.WithCancel(context.Background())
-	again := make(chan struct{})
-	go func() {
-		<-signals
-		cancel()
-		for first := time.Now(); time.Since(first) < echo; {
-			<-signals
-		}
-		signal.Stop(signals)
-		close(again)
-	}()
-	return ctx, again
-}
-
-// echo is how long the first signal may come again without being a second one: parents
-// pass on what the terminal has sent to the whole group, and timeout(1) sends all twice.
-const echo = 100 * time.Millisecond
 
 // The collector's settings.
 const (
@@ -133,7 +116,7 @@ func await(ctx context.Context, con *ui.Console, again <-chan struct{}, ended <-
 	case <-time.After(patience):
 	}
 	failInterrupted(con, con.AtRest())
-	return exitFailed
+	return exitInterrupted
 }
 
 // conclude prints the error of a command, if any, and turns it into the exit code.
@@ -148,6 +131,7 @@ func conclude(ctx context.Context, con *ui.Console, err error) int {
 		return exitDiffers
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		failInterrupted(con, hint.Of(err))
+		return exitInterrupted
 	default:
 		con.Fail(explainName(err))
 	}

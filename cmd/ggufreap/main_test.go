@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"testing"
 	"testing/synctest"
@@ -27,6 +28,9 @@ func TestInterrupts(t *testing.T) {
 		signals <- os.Interrupt
 		if closed() || ctx.Err() == nil {
 			t.Fatal("the first signal was not taken for the first")
+		}
+		if by, ok := context.Cause(ctx).(interruption); !ok || by.signal != os.Interrupt {
+			t.Fatalf("interrupted by %v", context.Cause(ctx))
 		}
 		time.Sleep(echo - 1)
 		signals <- os.Interrupt

@@ -204,7 +204,7 @@ func TestInterrupted(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	con := ui.New(nil, &stdout, &stderr)
 	code := run(ctx, con, nil, []string{"ggufreap", "plan", "--keep", "4", "small.gguf"})
-	if code != exitFailed || stderr.String() != "ggufreap: error: interrupted\n" || stdout.Len() > 0 {
+	if code != exitInterrupted || stderr.String() != "ggufreap: error: interrupted\n" || stdout.Len() > 0 {
 		t.Errorf("exit %d, stderr %q, stdout %q", code, stderr.String(), stdout.String())
 	}
 }
