@@ -15,7 +15,7 @@ import (
 var consoleBlock = regexp.MustCompile("(?s)```console\n(.*?)```")
 
 // pages show what commands print.
-var pages = []string{"../../README.md", "GUIDE.md"}
+var pages = []string{"../../README.md", "GUIDE.md", "DOCUMENTS.md"}
 
 // TestPages runs the commands of each page's console blocks in order and holds what is
 // shown to what they print. With -update the page is written anew.

@@ -34,7 +34,9 @@ func ggufreap(t *testing.T, args ...string) result {
 	var stdout, stderr bytes.Buffer
 	con := ui.New(strings.NewReader(""), &stdout, &stderr)
 	code := run(context.Background(), con, nil, append([]string{"ggufreap"}, args...))
-	return result{stdout.String(), stderr.String(), code}
+	r := result{stdout.String(), stderr.String(), code}
+	checkDocuments(t, r, args)
+	return r
 }
 
 // goldenDir is absolute: tests change the folder they run in.

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"ggufreap/cmd/ggufreap/internal/document"
+	"ggufreap/cmd/ggufreap/internal/release"
+	"ggufreap/gguf"
+	"ggufreap/manifest"
+	"ggufreap/reap"
+	"ggufreap/reap/scorefile"
+)
+
+// compiled has the schema of every kind.
+var compiled = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
+	schemas := map[string]*jsonschema.Schema{}
+	for _, kind := range document.Kinds() {
+		text, err := jsonschema.UnmarshalJSON(bytes.NewReader(document.Schema(kind)))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", kind, err)
+		}
+		c := jsonschema.NewCompiler()
+		c.AssertContent()
+		if err := c.AddResource(kind, text); err != nil {
+			return nil, fmt.Errorf("%s: %w", kind, err)
+		}
+		if schemas[kind], err = c.Compile(kind); err != nil {
+			return nil, fmt.Errorf("%s: %w", kind, err)
+		}
+	}
+	return schemas, nil
+})
+
+var schemaName = regexp.MustCompile(`^ggufreap/([a-z]+)/v[0-9]+$`)
+
+// validate holds a document to the schema of its kind, which it returns.
+func validate(text []byte) (kind string, err error) {
+	schemas, err := compiled()
+	if err != nil {
+		return "", err
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return "", err
+	}
+	object, _ := doc.(map[string]any)
+	name, _ := object["schema"].(string)
+	found := schemaName.FindStringSubmatch(name)
+	if found == nil || schemas[found[1]] == nil {
+		return "", fmt.Errorf("no schema for documents that say %q: it needs a file in internal/document/schema", name)
+	}
+	return found[1], schemas[found[1]].Validate(doc)
+}
+
+// checkDocuments holds what a run of the program printed and wrote, as far as it is a
+// document, to its schema.
+func checkDocuments(t *testing.T, r result, args []string) {
+	t.Helper()
+	if r.code == exitFailed {
+		return
+	}
+	if strings.HasPrefix(r.stdout, "{") && args[0] != "schema" {
+		if _, err := validate([]byte(r.stdout)); err != nil {
+			t.Errorf("%q prints what its schema does not allow: %v", args, err)
+		}
+	}
+	for i, arg := range args {
+		if arg != "-o" || i+1 == len(args) {
+			continue
+		}
+		for _, path := range []string{args[i+1], filepath.Join(args[i+1], release.PlanName), filepath.Join(args[i+1], manifest.PinName)} {
+			if text := documentText(t, path); text != nil {
+				if _, err := validate(text); err != nil {
+					t.Errorf("%q writes %s, which its schema does not allow: %v", args, path, err)
+				}
+			}
+		}
+	}
+}
+
+// documentText returns the text of a document, nil for anything else.
+func documentText(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	if bytes.HasPrefix(text, manifest.ZstdMagic) {
+		z, err := zstd.NewReader(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer z.Close()
+		if text, err = z.DecodeAll(text, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.HasPrefix(text, []byte("{")) {
+		return nil
+	}
+	return text
+}
+
+// sampleDocuments makes a document of every kind, as full as one run makes it.
+func sampleDocuments(t *testing.T) map[string][]byte {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	write(t, smallMoE(), gguf.Split{Shards: 2})
+	const model = "small-00001-of-00002.gguf"
+	samples := map[string][]byte{}
+	add := func(text []byte) {
+		kind, err := validate(text)
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, text)
+		}
+		samples[kind] = text
+	}
+	print := func(code int, args ...string) {
+		r := ggufreap(t, args...)
+		if r.code != code {
+			t.Fatalf("%q: exit %d, %s", args, r.code, r.stderr)
+		}
+		add([]byte(r.stdout))
+	}
+	print(exitOK, "version", "--json")
+	print(exitOK, "inspect", "--json", "--tensors", model)
+	print(exitOK, "inspect", "--json", "--key", "general.name", model)
+	succeed(t, "pin", "--license", "mit", "-o", "source.json", model)
+	print(exitOK, "prune", "--json", "--keep", "4", "--source-pin", "source.json", "-o", "cut", model)
+	print(exitDiffers, "pin", "--check", "source.json", "--json", "cut")
+	print(exitOK, "verify", "--json", "--source-pin", "source.json", "cut")
+	print(exitDiffers, "diff", "--json", model, "cut")
+	print(exitOK, "plan", "--keep", "4", "--criterion", "router-norm", "--explain", "--compare", "cut/plan.json", "--json", model)
+	for _, path := range []string{"source.json", "cut/plan.json"} {
+		add(documentText(t, path))
+	}
+	layers := map[int]*scorefile.Layer{1: {Count: []float64{1, 0}, GateSum: []float64{0.5, 0}, ReapSum: []float64{1e-9, 0}, Energy: []float64{2, 0}, NormSum: []float64{1, 0}, NormMax: []float64{1, 0}}}
+	m := &scorefile.Measurements{
+		Source: reap.Source{Architecture: "x", Name: "m"}, Tokens: 1, Layers: layers,
+		Inputs:  []scorefile.Text{{Label: "a", File: "a.txt", SHA256: strings.Repeat("0", 64)}},
+		Sources: []scorefile.Source{{Label: "a", Tokens: 1, Weight: 2, Layers: layers}}, Settings: map[string]string{"chunk": "512"},
+	}
+	saliency, err := m.Encode(&reap.Experts{Count: 2, Used: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(saliency)
+	return samples
+}
+
+// TestSchemas has a document of every kind, and changes that no schema may allow.
+func TestSchemas(t *testing.T) {
+	samples := sampleDocuments(t)
+	if got := slices.Sorted(maps.Keys(samples)); !slices.Equal(got, document.Kinds()) {
+		t.Errorf("there are documents of kinds %q, and schemas of %q", got, document.Kinds())
+	}
+	for kind, text := range samples {
+		var doc any
+		if err := json.Unmarshal(text, &doc); err != nil {
+			t.Fatal(err)
+		}
+		changes := 0
+		eachObject(doc, func(object map[string]any) {
+			object["not-a-field"] = map[string]any{"not-a-field": 1}
+			changed, _ := json.Marshal(doc)
+			delete(object, "not-a-field")
+			if _, err := validate(changed); err == nil {
+				t.Errorf("%s: a field that is not known is allowed in %v", kind, object)
+			}
+			changes++
+		})
+		for _, name := range slices.Collect(maps.Keys(doc.(map[string]any))) {
+			left := maps.Clone(doc.(map[string]any))
+			delete(left, name)
+			changed, _ := json.Marshal(left)
+			if _, err := validate(changed); err == nil && !optional[kind+" "+name] {
+				t.Errorf("%s: %q may be missing", kind, name)
+			}
+		}
+		if changes == 0 {
+			t.Errorf("%s: no object", kind)
+		}
+	}
+}
+
+// optional are members of documents that are left out where there is nothing to say.
+var optional = map[string]bool{"inspect tensors": true, "inspect unreadable_shards": true, "plan rules": true, "saliency settings": true}
+
+func eachObject(v any, do func(map[string]any)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			eachObject(v[name], do)
+		}
+		do(v)
+	case []any:
+		for _, e := range v[:min(len(v), 3)] {
+			eachObject(e, do)
+		}
+	}
+}
+
+// described says where documents are explained that have no schema: nothing but their own
+// page tells a person how to write them, or no program but this one reads them.
+var described = map[string]string{
+	"evidence": "../../manifest/evidence/EVIDENCE.md",
+	"journal":  "../../manifest/stage/GUARANTEES.md",
+}
+
+// TestEveryKindHasASchema looks for the names of schemas in the source.
+func TestEveryKindHasASchema(t *testing.T) {
+	name := regexp.MustCompile(`"ggufreap/([a-z]+)/v[0-9]+"`)
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, found := range name.FindAllSubmatch(text, -1) {
+			kind := string(found[1])
+			if page := described[kind]; document.Schema(kind) == nil && !exists(page) {
+				t.Errorf("%s writes documents of kind %q: they need a file in internal/document/schema", path, kind)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSchemaCommand(t *testing.T) {
+	for name, args := range map[string][]string{
+		"kinds": {"schema"}, "near": {"schema", "inspct"}, "unknown": {"schema", "../plan"}, "two": {"schema", "plan", "pin"},
+	} {
+		golden(t, "schema/"+name+".txt", transcript(ggufreap(t, args...), args...))
+	}
+	for _, kind := range document.Kinds() {
+		if r := ggufreap(t, "schema", kind); r != (result{string(document.Schema(kind)), "", exitOK}) {
+			t.Errorf("%s: %+v", kind, r)
+		}
+	}
+}
