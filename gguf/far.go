@@ -58,30 +58,6 @@ func OpenFolder(dir Folder, name string, opts ...Option) (*Model, error) {
 	})
 }
 
-// OpenSources opens the shards of one artifact from a list, in any order, as [OpenFiles]
-// does.
-func OpenSources(sources []Source, opts ...Option) (*Model, error) {
-	if len(sources) == 0 {
-		return nil, errors.New("no files to open")
-	}
-	files := make([]*File, len(sources))
-	errs := make([]error, len(sources))
-	var group sync.WaitGroup
-	slots := make(chan struct{}, maxFarParsers)
-	for i, src := range sources {
-		slots <- struct{}{}
-		group.Go(func() {
-			files[i], errs[i] = newFarFile(src, opts)
-			<-slots
-		})
-	}
-	group.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	return NewModel(commonStem(files), files...)
-}
-
 // farNames lists the files of an artifact in a folder.
 func farNames(dir Folder, name string) ([]string, error) {
 	all, err := dir.Names()

@@ -18,8 +18,8 @@ routed experts you choose.
 Usage:
   ggufreap COMMAND [flags] ARTIFACT
 
-ARTIFACT is any shard of a split model, a single .gguf file, or a folder that
-holds exactly one model.
+ARTIFACT is any shard of a split model, a single .gguf file, a folder that holds
+exactly one model, or the address of one: hf://OWNER/REPO, https://...
 
 Commands:
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 
@@ -8,8 +9,11 @@ import (
 
 	"ggufreap/cmd/ggufreap/internal/args"
 	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/hub"
+	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
+	"ggufreap/gguf/remote"
 )
 
 // typeFlag teaches the block size of a type that the program does not know.
@@ -19,24 +23,52 @@ func typeFlag() cli.Flag {
 
 // openArtifact opens the artifact that the arguments name: one path, or several files
 // in any order. The caller closes the model.
-func openArtifact(c *cli.Context) (*gguf.Model, error) {
+func openArtifact(con *ui.Console, c *cli.Context) (*gguf.Model, error) {
 	if c.NArg() == 0 {
 		return nil, hint.With(args.Usagef("no artifact given"), "ggufreap %s MODEL.gguf", c.Command.Name)
 	}
-	return openPaths(c, c.Args().Slice()...)
+	return openPaths(con, c, c.Args().Slice()...)
 }
 
-// openPaths opens the artifact that one path names, or several files are. The caller
-// closes the model.
-func openPaths(c *cli.Context, paths ...string) (*gguf.Model, error) {
+// openPaths opens the artifact that one path or address names, or several files are. The
+// caller closes the model.
+func openPaths(con *ui.Console, c *cli.Context, paths ...string) (*gguf.Model, error) {
 	options, err := typeOptions(c.StringSlice("type"))
 	if err != nil {
 		return nil, err
 	}
-	if len(paths) == 1 {
+	far := 0
+	for _, path := range paths {
+		if remote.IsAddress(path) {
+			far++
+		}
+	}
+	switch {
+	case far > 0 && far < len(paths):
+		return nil, args.Usagef("an artifact is in files of this machine or at addresses, not both")
+	case far > 0:
+		return openAddresses(con, c, paths, options)
+	case len(paths) == 1:
 		return gguf.Open(paths[0], options...)
 	}
 	return gguf.OpenFiles(paths, options...)
+}
+
+// openAddresses opens an artifact that is not on this machine.
+func openAddresses(con *ui.Console, c *cli.Context, addresses []string, options []gguf.Option) (*gguf.Model, error) {
+	fetch, err := readFetch(c)
+	if err != nil {
+		return nil, err
+	}
+	folder, name, err := hub.Open(c.Context, con, fetch, addresses...)
+	if err != nil {
+		return nil, err
+	}
+	m, err := gguf.OpenFolder(folder, name, options...)
+	if err != nil {
+		return nil, errors.Join(hub.Explain(err), folder.Close())
+	}
+	return m, nil
 }
 
 // typeOptions reads the values of --type: ID=BYTES/ELEMENTS.

@@ -49,7 +49,7 @@ func diffCommand(con *ui.Console) *cli.Command {
 			readersFlag(),
 			jsonFlag(),
 			typeFlag(),
-		}, progressFlags(con)...),
+		}, append(fetchFlags(), progressFlags(con)...)...),
 		Action: func(c *cli.Context) error { return diffAction(con, c) },
 	}
 }
@@ -58,13 +58,11 @@ func diffAction(con *ui.Console, c *cli.Context) error {
 	if c.NArg() != 2 {
 		return hint.With(args.Usagef("diff takes two artifacts or pins, got %d", c.NArg()), "ggufreap diff A B")
 	}
-	types, err := typeOptions(c.StringSlice("type"))
-	if err != nil {
-		return err
-	}
 	var sides [2]*diff.Side
 	for i := range sides {
-		if sides[i], err = diff.Open(c.Args().Get(i), types...); err != nil {
+		var err error
+		open := func(path string) (*gguf.Model, error) { return openPaths(con, c, path) }
+		if sides[i], err = diff.Open(c.Args().Get(i), open); err != nil {
 			return err
 		}
 		defer sides[i].Close()

@@ -17,7 +17,9 @@ Usage:
 
 ARTIFACT is any shard of a split model, a single .gguf file, or a folder that
 holds exactly one model. Several files are taken for the shards of one model,
-whatever their names and order.
+whatever their names and order. An address does as well, and then only headers
+are fetched: hf://OWNER/REPO[@REVISION][/PATH], a page of the Hugging Face hub,
+or https://HOST/PATH/Model-00001-of-00009.gguf.
 
 Flags:
 
@@ -30,6 +32,7 @@ Examples:
   ggufreap inspect --keep 568 --keep 448 Model-00001-of-00009.gguf
   ggufreap inspect --key tokenizer.chat_template model.gguf
   ggufreap inspect --json --tensors model.gguf
+  ggufreap inspect hf://unsloth/Kimi-K3-GGUF/UD-IQ1_S
 `
 
 func inspectCommand(con *ui.Console) *cli.Command {
@@ -37,7 +40,7 @@ func inspectCommand(con *ui.Console) *cli.Command {
 		Name:        "inspect",
 		Usage:       "show what an artifact is: structure, sizes, experts, problems",
 		Description: inspectHelp,
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.IntSliceFlag{Name: "keep", Usage: "show what keeping `N` routed experts of each layer would leave (repeatable)"},
 			&cli.BoolFlag{Name: "tensors", Usage: "list the tensors: shard, offset in its file, bytes of data, bytes to the next tensor, type, shape " +
 				"(innermost dim first), role, name"},
@@ -45,7 +48,7 @@ func inspectCommand(con *ui.Console) *cli.Command {
 			&cli.BoolFlag{Name: "json", Usage: "print a JSON document; with --tensors it lists the tensors, with --key it is that of one value. " +
 				"Shards count from 0 in it, and from 1 in tables, as in the names of files"},
 			typeFlag(),
-		},
+		}, fetchFlags()...),
 		Action: func(c *cli.Context) error { return inspectAction(con, c) },
 	}
 }
@@ -57,7 +60,7 @@ func inspectAction(con *ui.Console, c *cli.Context) error {
 	if c.IsSet("key") && (c.Bool("tensors") || c.IsSet("keep")) {
 		return args.Usagef("--key prints one value and nothing else: leave out the other flags")
 	}
-	m, err := openArtifact(c)
+	m, err := openArtifact(con, c)
 	if err != nil {
 		return err
 	}
@@ -86,6 +89,7 @@ func inspectAction(con *ui.Console, c *cli.Context) error {
 		return m.Err()
 	default:
 		inspect.Show(con, in)
+		describeFetched(con, m)
 		return in.ListedErrors()
 	}
 	return inspect.Unsound(m)

@@ -26,6 +26,7 @@ import (
 
 	"ggufreap/cmd/ggufreap/internal/args"
 	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/hub"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/manifest"
 )
@@ -133,7 +134,7 @@ func conclude(ctx context.Context, con *ui.Console, err error) int {
 		failInterrupted(con, hint.Of(err))
 		return exitInterrupted
 	default:
-		con.Fail(explainName(err))
+		con.Fail(hub.Explain(explainName(err)))
 	}
 	return exitFailed
 }

@@ -10,6 +10,7 @@ import (
 	"ggufreap/cmd/ggufreap/internal/args"
 	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/hub"
 	"ggufreap/cmd/ggufreap/internal/inspect"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
@@ -59,7 +60,7 @@ func pinCommand(con *ui.Console) *cli.Command {
 			readersFlag(),
 			&cli.BoolFlag{Name: "json", Usage: "print the pin, or with --check a JSON report"},
 			typeFlag(),
-		}, progressFlags(con), declaredFlags(), args.In("Check",
+		}, progressFlags(con), fetchFlags(), declaredFlags(), args.In("Check",
 			&cli.StringFlag{Name: "check", Usage: "`FILE`: compare the artifact with a pin, a list of SHA-256 sums, a manifest of llama-gguf-hash, " +
 				"or a saved listing of the Hugging Face hub (api/models/REPO/tree/REVISION)"},
 			&cli.BoolFlag{Name: "quick", Usage: "compare sizes, headers and metadata only"},
@@ -97,6 +98,15 @@ func readDeclared(c *cli.Context) manifest.Declared {
 		QuantizationLabel: said("quantization-label"), BaseModel: said("base-model")}
 }
 
+// declaredOf is what the flags say of a model, and in their place what the hub states.
+func declaredOf(c *cli.Context, m *gguf.Model) manifest.Declared {
+	said := readDeclared(c)
+	if far := hub.Of(m); far != nil {
+		far.Declare(&said)
+	}
+	return said
+}
+
 func pinAction(con *ui.Console, c *cli.Context) error {
 	if c.IsSet("check") {
 		return checkArtifact(con, c)
@@ -108,7 +118,7 @@ func pinAction(con *ui.Console, c *cli.Context) error {
 	case format == formatGGUFHash && (c.Bool("json") || readDeclared(c) != manifest.Declared{}):
 		return args.Usagef("a manifest of llama-gguf-hash is a list of digests: it is no JSON and has no place for what is said of the artifact")
 	}
-	m, err := openArtifact(c)
+	m, err := openArtifact(con, c)
 	if err != nil {
 		return err
 	}
@@ -122,7 +132,7 @@ func pinAction(con *ui.Console, c *cli.Context) error {
 	if format == formatGGUFHash {
 		return writeGGUFHashes(con, c, m)
 	}
-	if err := manifest.CheckDocument(m, readDeclared(c)); err != nil {
+	if err := manifest.CheckDocument(m, declaredOf(c, m)); err != nil {
 		return err
 	}
 	pin, err := pin(con, c, m)
@@ -160,7 +170,7 @@ func pinOptions(c *cli.Context, m *gguf.Model) manifest.BuildOptions {
 			}
 			return t.Size
 		},
-		Declared: readDeclared(c),
+		Declared: declaredOf(c, m),
 		Workers:  c.Int("workers"),
 	}
 }
@@ -197,6 +207,7 @@ func reportPin(con *ui.Console, c *cli.Context, pin *manifest.Pin, m *gguf.Model
 		return manifest.EncodePin(con.Out, "pin.json", pin)
 	}
 	describePin(con, pin)
+	describeFetched(con, m)
 	if c.String("output") == "" {
 		con.Field("written", "nothing; -o FILE writes the pin")
 	} else {
@@ -257,7 +268,7 @@ func checkArtifact(con *ui.Console, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	m, err := openArtifact(c)
+	m, err := openArtifact(con, c)
 	if err != nil {
 		return err
 	}

@@ -48,13 +48,13 @@ func planCommand(con *ui.Console) *cli.Command {
 			&cli.BoolFlag{Name: "force", Usage: "replace FILE if it exists"},
 			&cli.BoolFlag{Name: "json", Usage: "print the plan document, or what --explain, --compare and --split-half tell"},
 			typeFlag(),
-		}, progressFlags(con)),
+		}, progressFlags(con), fetchFlags()),
 		Action: func(c *cli.Context) error { return planAction(con, c) },
 	}
 }
 
 func planAction(con *ui.Console, c *cli.Context) error {
-	s, err := openSource(c)
+	s, err := openSource(con, c)
 	if err != nil {
 		return err
 	}
@@ -96,6 +96,7 @@ func planAction(con *ui.Console, c *cli.Context) error {
 	if ch.measured != nil {
 		describeMeasurements(con, ch)
 	}
+	describeFetched(con, s.Model)
 	con.Field("written", "%s", orNothing(output))
 	describeExplanation(con, x)
 	return nil

@@ -51,6 +51,7 @@ func pruneCommand(con *ui.Console) *cli.Command {
 				&cli.BoolFlag{Name: "no-provenance-keys", Usage: "leave out the reap.* keys that state the derivation"},
 				typeFlag(),
 			}, progressFlags(con))...),
+			fetchFlags(),
 		),
 		Action: func(c *cli.Context) error { return pruneAction(con, c) },
 	}
@@ -66,7 +67,7 @@ func pruneAction(con *ui.Console, c *cli.Context) error {
 	if c.IsSet("source-digest") && !c.IsSet("source-pin") && !c.IsSet("pin-source") {
 		return args.Usagef("--source-digest is what the source's pin must have: give it with --source-pin, or have it taken with --pin-source")
 	}
-	s, err := openSource(c)
+	s, err := openSource(con, c)
 	if err != nil {
 		return err
 	}
@@ -102,6 +103,7 @@ func reportRelease(con *ui.Console, c *cli.Context, r *release.Release, d *deriv
 	con.Field("keep", "%d of %d experts in each of %s", d.plan.KeepCount, d.plan.NumExperts, text.Count(len(d.plan.Layers), "layer"))
 	con.Field("criterion", "%s", criterionText(d.plan.Criterion))
 	con.Field("source bytes", "%s", sourceBytes(c, r, d))
+	describeFetched(con, d.source.Model)
 	release.Describe(con, r)
 	return nil
 }

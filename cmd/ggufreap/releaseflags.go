@@ -8,6 +8,7 @@ import (
 
 	"ggufreap/cmd/ggufreap/internal/args"
 	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/hub"
 	"ggufreap/cmd/ggufreap/internal/release"
 	"ggufreap/gguf"
 )
@@ -60,5 +61,5 @@ bytes again, and at most 256 MiB for each worker.
 
 // writeOptions are how the flags say that a release is written.
 func writeOptions(c *cli.Context) release.Options {
-	return release.Options{Resume: c.Bool("resume"), Force: c.Bool("force"), Workers: c.Int("workers"), Typed: args.Typed(c)}
+	return release.Options{Resume: c.Bool("resume"), Force: c.Bool("force"), Workers: c.Int("workers"), Typed: hub.Redacted(args.Typed(c))}
 }

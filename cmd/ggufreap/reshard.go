@@ -44,6 +44,7 @@ func reshardCommand(con *ui.Console) *cli.Command {
 		Flags: slices.Concat(
 			args.In("How to cut", splitFlags()...),
 			args.In("Output", slices.Concat(releaseFlags("the folder to write", "that of the source"), []cli.Flag{typeFlag()}, progressFlags(con))...),
+			fetchFlags(),
 		),
 		Action: func(c *cli.Context) error { return reshardAction(con, c) },
 	}
@@ -60,7 +61,7 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 	if err := checkFolder(c); err != nil {
 		return err
 	}
-	m, err := openArtifact(c)
+	m, err := openArtifact(con, c)
 	if err != nil {
 		return err
 	}
@@ -94,6 +95,7 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 	if c.Bool("json") {
 		return con.JSON(r.Document())
 	}
+	describeFetched(con, m)
 	release.Describe(con, r)
 	return nil
 }

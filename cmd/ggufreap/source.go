@@ -24,8 +24,8 @@ type source struct {
 
 // openSource opens the artifact that the arguments name and refuses one that cannot
 // be pruned. The caller closes it.
-func openSource(c *cli.Context) (*source, error) {
-	m, err := openArtifact(c)
+func openSource(con *ui.Console, c *cli.Context) (*source, error) {
+	m, err := openArtifact(con, c)
 	if err != nil {
 		return nil, err
 	}

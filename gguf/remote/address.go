@@ -184,6 +184,18 @@ func escapePath(p string) string {
 // read it.
 func show(u *url.URL) string { return u.Scheme + "://" + u.Host + u.Path }
 
+// Redacted returns an address that can be shown: without user and password, and with the
+// word SIGNATURE in place of a query.
+func Redacted(s string) string {
+	shown := bare(s)
+	if scheme, _, _ := strings.Cut(s, "://"); !strings.EqualFold(scheme, "hf") && strings.Contains(s, "?") {
+		shown += "?SIGNATURE"
+	} else if strings.EqualFold(scheme, "hf") {
+		return s
+	}
+	return shown
+}
+
 // bare cuts what may be secret off a text that may be an address.
 func bare(s string) string {
 	if i := strings.IndexAny(s, "?#"); i >= 0 {

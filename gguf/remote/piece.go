@@ -12,6 +12,9 @@ const (
 	maxPiece = 8 << 20
 	// chunkSize is how a piece lies in memory, to be given back as it is read.
 	chunkSize = 1 << 20
+	// maxGap bounds what a range may hold that nobody wants, whatever it saves: a link that
+	// others pay for is not to carry whole experts for nothing.
+	maxGap = 64 << 10
 	// budget bounds the memory of pieces that were asked for and not read yet.
 	budget = 96 << 20
 )
@@ -290,5 +293,5 @@ func (p *pace) note(first, body time.Duration, n int64) {
 func (p *pace) gap(connections int) int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return min(int64(p.rate*p.first.Seconds())/int64(connections), chunkSize)
+	return min(int64(p.rate*p.first.Seconds())/int64(connections), maxGap)
 }

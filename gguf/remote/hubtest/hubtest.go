@@ -3,6 +3,7 @@
 package hubtest
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -11,7 +12,6 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/hex"
-	"encoding/pem"
 	"io"
 	"log"
 	"math/big"
@@ -44,6 +44,7 @@ type Hub struct {
 	Fault func(w http.ResponseWriter, r *http.Request) bool
 
 	Server *httptest.Server
+	scheme string
 	hub    string // host names with the port
 	store  string
 	port   string
@@ -78,17 +79,21 @@ type signed struct {
 }
 
 // New starts a hub whose names are known to its own [Hub.Transport] only.
-func New(t testing.TB) *Hub { return start(t, "hub.test", "storage.test") }
+func New(t testing.TB) *Hub { return start(t, "https", "hub.test", "storage.test") }
 
-// NewLocal starts a hub whose names every process on this machine knows.
-func NewLocal(t testing.TB) *Hub { return start(t, "127.0.0.1", "localhost") }
+// NewPlain starts a hub that speaks http, whose names every process on this machine knows.
+func NewPlain(t testing.TB) *Hub { return start(t, "http", "127.0.0.1", "localhost") }
 
-func start(t testing.TB, hub, store string) *Hub {
-	h := &Hub{Commit: Commit, License: "apache-2.0", repos: map[string]map[string]*content{}, signed: map[string]*signed{}, cert: certificate(t)}
+func start(t testing.TB, scheme, hub, store string) *Hub {
+	h := &Hub{scheme: scheme, Commit: Commit, License: "apache-2.0", repos: map[string]map[string]*content{}, signed: map[string]*signed{}, cert: certificate(t)}
 	h.Server = httptest.NewUnstartedServer(http.HandlerFunc(h.serve))
 	h.Server.TLS = &tls.Config{Certificates: []tls.Certificate{h.cert}}
 	h.Server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	h.Server.StartTLS()
+	if scheme == "http" {
+		h.Server.Start()
+	} else {
+		h.Server.StartTLS()
+	}
 	t.Cleanup(h.Server.Close)
 	_, h.port, _ = net.SplitHostPort(h.Server.Listener.Addr().String())
 	h.hub, h.store = net.JoinHostPort(hub, h.port), net.JoinHostPort(store, h.port)
@@ -114,7 +119,7 @@ func certificate(t testing.TB) tls.Certificate {
 }
 
 // Endpoint is the address of the hub.
-func (h *Hub) Endpoint() string { return "https://" + h.hub }
+func (h *Hub) Endpoint() string { return h.scheme + "://" + h.hub }
 
 // File is the address of a file on a server that is not the hub.
 func (h *Hub) File(name string) string {
@@ -122,17 +127,7 @@ func (h *Hub) File(name string) string {
 	if h.hub == net.JoinHostPort("127.0.0.1", h.port) {
 		host = "localhost"
 	}
-	return "https://" + net.JoinHostPort(host, h.port) + "/plain/" + name
-}
-
-// CertificateFile writes the certificate that vouches for the hub, as SSL_CERT_FILE wants it.
-func (h *Hub) CertificateFile(t testing.TB) string {
-	path := filepath.Join(t.TempDir(), "hub.pem")
-	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.cert.Certificate[0]})
-	if err := os.WriteFile(path, text, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return h.scheme + "://" + net.JoinHostPort(host, h.port) + "/plain/" + name
 }
 
 // Transport makes a transport find the hub by its names and trust it.
@@ -143,7 +138,7 @@ func (h *Hub) Transport(t *http.Transport) {
 	}
 	t.TLSClientConfig = &tls.Config{RootCAs: pool}
 	dial := t.DialContext
-	t.DialContext = func(ctx contextType, network, address string) (net.Conn, error) {
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if _, port, _ := net.SplitHostPort(address); port == h.port {
 			address = h.Server.Listener.Addr().String()
 		}

@@ -1,7 +1,6 @@
 package hubtest
 
 import (
-	"context"
 	"crypto/sha1"
 	"encoding/hex"
 	"encoding/json"
@@ -16,8 +15,6 @@ import (
 	"strings"
 	"time"
 )
-
-type contextType = context.Context
 
 func joinPath(dir, name string) string { return strings.TrimPrefix(path.Join(dir, name), "/") }
 
@@ -155,7 +152,7 @@ func (h *Hub) Sign(file *content) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.signed[id] = s
-	return "https://" + h.store + "/store/" + file.sha256 + "?X-Amz-Expires=3600&X-Amz-Signature=" + Secret + id
+	return h.scheme + "://" + h.store + "/store/" + file.sha256 + "?X-Amz-Expires=3600&X-Amz-Signature=" + Secret + id
 }
 
 // Secret begins every signature.

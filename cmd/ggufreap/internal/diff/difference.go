@@ -20,15 +20,16 @@ type Side struct {
 	pin   *manifest.Pin
 }
 
-// Open opens an artifact or reads a pin. The caller closes it, unless there is an error.
-func Open(path string, options ...gguf.Option) (*Side, error) {
+// Open opens an artifact by open, or reads a pin. The caller closes it, unless there is an
+// error.
+func Open(path string, open func(path string) (*gguf.Model, error)) (*Side, error) {
 	s := &Side{path: path}
 	var err error
 	if isPinName(path) {
 		s.pin, err = manifest.ReadPin(path)
 		return s, err
 	}
-	if s.Model, err = gguf.Open(path, options...); err != nil {
+	if s.Model, err = open(path); err != nil {
 		return s, err
 	}
 	if err := s.Model.Err(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"ggufreap/cmd/ggufreap/internal/hub"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/table"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
@@ -107,12 +108,14 @@ type Options struct {
 func Write(ctx context.Context, con *ui.Console, r *Release, o Options) error {
 	p := con.StartProgress(r.Task, r.Layout.Bytes())
 	staging := stage.Options{
-		Sources:   r.Source.Paths(),
 		Unchanged: r.Source.Unchanged,
 		Resume:    o.Resume,
 		Force:     o.Force,
 		Workers:   o.Workers,
 		Progress:  p.Set,
+	}
+	if err := r.nameSources(&staging); err != nil {
+		return err
 	}
 	if r.Derivation != nil {
 		staging.Check = r.Derivation.Check
@@ -144,6 +147,17 @@ func Write(ctx context.Context, con *ui.Console, r *Release, o Options) error {
 	warnRedone(con, folder)
 	r.Pin = pin
 	return nil
+}
+
+// nameSources says which files the release is made from.
+func (r *Release) nameSources(o *stage.Options) error {
+	var err error
+	if far := hub.Of(r.Source); far != nil {
+		o.Far, err = far.Sources(r.Source)
+	} else {
+		o.Sources = r.Source.Paths()
+	}
+	return err
 }
 
 // fill writes every file of the release and publishes them.

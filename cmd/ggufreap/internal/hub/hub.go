@@ -1,0 +1,245 @@
+// Package hub opens models by their addresses, on the Hugging Face hub and on other servers,
+// for any command: it reads the environment, words what a server refuses, and says what is
+// known of files that are not here. How ranges travel package gguf/remote knows.
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
+	"ggufreap/gguf"
+	"ggufreap/gguf/remote"
+	"ggufreap/manifest"
+	"ggufreap/manifest/stage"
+)
+
+// Options are how the flags say that ranges are fetched.
+type Options struct {
+	Connections int   // 0 for as many as are usual
+	Rate        int64 // bytes a second; 0 for no limit
+	Version     string
+}
+
+// A Folder holds the files that addresses name. It is a [gguf.Folder].
+type Folder struct {
+	client  *remote.Client
+	folders []*remote.Folder
+	names   []string // of files that were named, one for each folder; "" for a folder
+}
+
+// Open finds the files that addresses name: one address, or those of all shards where each
+// has a signature of its own. It returns the name of the file that one address names, ""
+// where there are several, or it names a folder.
+func Open(ctx context.Context, con *ui.Console, o Options, addresses ...string) (*Folder, string, error) {
+	settings, err := Environment()
+	if err != nil {
+		return nil, "", err
+	}
+	client, err := remote.NewClient(ctx, remote.Options{
+		Endpoint: settings.Endpoint, Token: settings.Token, Offline: settings.Offline,
+		Connections: o.Connections, Rate: o.Rate, UserAgent: "ggufreap/" + o.Version,
+		Transport: func(t *http.Transport) { t.Proxy = http.ProxyFromEnvironment },
+		Notify:    notifier(con),
+	})
+	if err != nil {
+		return nil, "", fmt.Errorf("HF_ENDPOINT: %w", err)
+	}
+	f := &Folder{client: client}
+	for _, address := range addresses {
+		folder, name, err := client.Open(address)
+		if err != nil {
+			client.Close()
+			return nil, "", Explain(err)
+		}
+		f.folders, f.names = append(f.folders, folder), append(f.names, name)
+	}
+	if len(addresses) == 1 {
+		return f, f.names[0], nil
+	}
+	return f, "", nil
+}
+
+// notifier says why a run waits, not for every request and not for short waits.
+func notifier(con *ui.Console) func(error, time.Duration) {
+	const long = 5 * time.Second
+	return func(err error, wait time.Duration) {
+		if wait >= long {
+			con.Notef("waiting %s: %v", wait.Round(time.Second), err)
+		}
+	}
+}
+
+// Name is the address of the folder, as it is shown.
+func (f *Folder) Name() string {
+	if len(f.folders) > 1 {
+		return ""
+	}
+	return f.folders[0].Name()
+}
+
+// Names lists the files: those that were named, or those of the only folder.
+func (f *Folder) Names() ([]string, error) {
+	if len(f.folders) > 1 {
+		return slices.Clone(f.names), nil
+	}
+	return f.folders[0].Names()
+}
+
+// Open returns a file.
+func (f *Folder) Open(name string) (gguf.Source, error) {
+	i := 0
+	if len(f.folders) > 1 {
+		i = slices.Index(f.names, name)
+	}
+	file, err := f.folders[max(i, 0)].Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return file, nil
+}
+
+// Close ends all requests.
+func (f *Folder) Close() error { return f.client.Close() }
+
+// Of returns the folder of a model that is not on this machine, or nil.
+func Of(m *gguf.Model) *Folder {
+	f, _ := m.Folder().(*Folder)
+	return f
+}
+
+// Traffic returns how many requests were made so far and how many bytes they brought.
+func (f *Folder) Traffic() (requests, bytes int64) { return f.client.Traffic() }
+
+// identity returns what the server states of a file of the model.
+func (f *Folder) identity(file *gguf.File) (remote.Identity, error) {
+	name := file.Name[strings.LastIndexByte(file.Name, '/')+1:]
+	src, err := f.Open(name)
+	if err != nil {
+		return remote.Identity{}, err
+	}
+	return src.(*remote.File).Identity(), nil
+}
+
+// Sources are the identities of a model's files, which a run that is gone on with must find
+// again.
+func (f *Folder) Sources(m *gguf.Model) ([]stage.Source, error) {
+	var sources []stage.Source
+	for _, file := range m.Files {
+		id, err := f.identity(file)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, stage.Source{Name: id.Name, Size: id.Size, Identity: identityText(id)})
+	}
+	return sources, nil
+}
+
+// identityText spells an identity: what the server states, not computed.
+func identityText(id remote.Identity) string {
+	switch {
+	case id.Repo != "" && id.SHA256 != "":
+		return fmt.Sprintf("stated as hf://%s@%s/%s with sha256 %s", id.Repo, id.Commit, id.Path, id.SHA256)
+	case id.Repo != "":
+		return fmt.Sprintf("stated as hf://%s@%s/%s with etag %s", id.Repo, id.Commit, id.Path, id.ETag)
+	case id.ETag != "":
+		return "stated with etag " + id.ETag
+	case id.Modified != "":
+		return "stated as modified " + id.Modified
+	}
+	return "stated by its size only"
+}
+
+// Facts are what the hub states of the repository; nothing for other servers.
+func (f *Folder) Facts() remote.Facts {
+	if len(f.folders) > 1 {
+		return remote.Facts{}
+	}
+	return f.folders[0].Facts()
+}
+
+// Declare fills in what nobody has declared with what the hub states.
+func (f *Folder) Declare(said *manifest.Declared) {
+	facts := f.Facts()
+	for _, fact := range []struct {
+		field **string
+		text  string
+	}{{&said.Repo, facts.Repo}, {&said.Revision, facts.Commit}, {&said.License, facts.License}} {
+		if *fact.field == nil && fact.text != "" {
+			*fact.field = &fact.text
+		}
+	}
+}
+
+// SHA256 returns what the hub lists as the sums of a model's files, in their order; zero
+// where it lists none.
+func (f *Folder) SHA256(m *gguf.Model) ([]manifest.Sum, error) {
+	sums := make([]manifest.Sum, len(m.Files))
+	for i, file := range m.Files {
+		id, err := f.identity(file)
+		if err != nil {
+			return nil, err
+		}
+		if id.SHA256 != "" {
+			if err := sums[i].UnmarshalText([]byte(id.SHA256)); err != nil {
+				return nil, fmt.Errorf("%s: the hub's sha256: %w", file.Name, err)
+			}
+		}
+	}
+	return sums, nil
+}
+
+// Describe prints what is known of where a model is, and what has travelled.
+func (f *Folder) Describe(con *ui.Console, m *gguf.Model) {
+	if facts := f.Facts(); facts.Repo != "" {
+		con.Field("stated by the hub", "%s, not computed here", text.Safe("repository "+facts.Repo+", commit "+facts.Commit+licenseText(facts)))
+	}
+	requests, bytes := f.Traffic()
+	con.Field("fetched", "%s in %s, of %s", text.Size(bytes), text.Count(requests, "request"), text.SISize(m.FileBytes()))
+}
+
+func licenseText(facts remote.Facts) string {
+	if facts.License == "" {
+		return ""
+	}
+	return ", license " + facts.License
+}
+
+// Explain adds what can be done about an error of a server.
+func Explain(err error) error {
+	if err == nil || hint.Of(err) != "" {
+		return err
+	}
+	access, refused := errors.AsType[*remote.AccessError](err)
+	switch {
+	case refused && access.Gated && access.Token:
+		return hint.With(err, "ask for access on the repository's page in a browser, with the account of this token")
+	case refused && access.Gated:
+		return hint.With(err, "ask for access on the repository's page in a browser, then set HF_TOKEN or log in with: hf auth login")
+	case refused && !access.Token:
+		return hint.With(err, "check the name; for a private repository set HF_TOKEN or log in with: hf auth login")
+	case errors.Is(err, remote.ErrOffline):
+		return hint.With(err, "HF_HUB_OFFLINE is set: unset it, or give files of this machine")
+	case errors.Is(err, remote.ErrNoRanges):
+		return hint.With(err, "download the files, or serve them by a program that serves ranges, such as nginx or: rclone serve http")
+	}
+	return err
+}
+
+// Redacted returns the words of a command line without what is secret in addresses.
+func Redacted(words []string) []string {
+	words = slices.Clone(words)
+	for i, word := range words {
+		if remote.IsAddress(word) {
+			words[i] = remote.Redacted(word)
+		}
+	}
+	return words
+}

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ggufreap/gguf/gguftest"
+	"ggufreap/gguf/remote/hubtest"
+	"ggufreap/manifest"
+)
+
+// onHub puts a model on a test hub, in the folder IQ1_S of org/K3 and on the server that is
+// not the hub, and has the environment point there. It returns the files on disk too.
+func onHub(t *testing.T, spec gguftest.Spec, shards int) (h *hubtest.Hub, files []string) {
+	t.Helper()
+	h = hubtest.NewPlain(t)
+	files = writeModel(t, spec, shards)
+	h.AddFolder(t, "org/K3", "IQ1_S", filepath.Dir(files[0]))
+	h.AddFolder(t, "plain/files", "", filepath.Dir(files[0]))
+	t.Setenv("HF_ENDPOINT", h.Endpoint())
+	for _, name := range []string{"HF_TOKEN", "HF_HUB_OFFLINE", "HTTP_PROXY", "http_proxy"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("HF_HOME", t.TempDir())
+	return h, files
+}
+
+// TestAddressesGiveWhatFilesGive runs the commands that read headers by every kind of
+// address, and compares what they print with what they print of the files.
+func TestAddressesGiveWhatFilesGive(t *testing.T) {
+	h, files := onHub(t, gguftest.K3(gguftest.K3Options{}), gguftest.K3Shards)
+	first := filepath.Base(files[0])
+	for _, address := range []string{
+		"hf://org/K3", "hf://org/K3@main", "hf://org/K3/IQ1_S", "hf://org/K3@" + hubtest.Commit + "/IQ1_S/" + filepath.Base(files[3]),
+		h.Endpoint() + "/org/K3/tree/main/IQ1_S", h.Endpoint() + "/org/K3/blob/main/IQ1_S/" + first, h.Endpoint() + "/org/K3",
+		h.File(first), h.File(filepath.Base(files[8])),
+	} {
+		for _, command := range [][]string{
+			{"inspect", "--json", "--tensors"},
+			{"inspect", "--key", "tokenizer.ggml.tokens"},
+			{"plan", "--json", "--preset", "reap568"},
+			{"prune", "--json", "--preset", "reap568", "--dry-run"},
+			{"reshard", "--json", "--shards", "4", "--dry-run"},
+		} {
+			want := succeed(t, append(command, files[0])...)
+			if got := succeed(t, append(command, address)...); got != want {
+				t.Errorf("%s %s: prints other than of the files:\n%.2000s", command, address, got)
+			}
+		}
+	}
+	if out := succeed(t, "diff", "hf://org/K3", files[0]); !strings.Contains(out, "same") {
+		t.Errorf("diff prints %s", out)
+	}
+}
+
+// TestInspectCostsLittle counts the requests and bytes of an inspection of nine shards: at
+// most four a shard, and at most 1.1 times the bytes of the headers.
+func TestInspectCostsLittle(t *testing.T) {
+	h, files := onHub(t, gguftest.K3(gguftest.K3Options{}), gguftest.K3Shards)
+	var headers int64
+	for _, f := range openModel(t, files[0]).Files {
+		headers += f.DataOffset
+	}
+	for _, address := range []string{"hf://org/K3", h.File(filepath.Base(files[0]))} {
+		h.Reset()
+		succeed(t, "inspect", address)
+		perShard := map[string]int{}
+		for _, r := range h.Requests() {
+			perShard[filepath.Base(r.Path)]++
+		}
+		requests := 0
+		for name, n := range perShard {
+			if requests += n; n > 4 {
+				t.Errorf("%s: %s was asked for %d times", address, name, n)
+			}
+		}
+		const listing = 2
+		if requests > 4*gguftest.K3Shards+listing {
+			t.Errorf("%s: %d requests", address, requests)
+		}
+		if got := h.Written.Load(); float64(got) > 1.1*float64(headers) {
+			t.Errorf("%s: %d bytes travelled, the headers have %d", address, got, headers)
+		}
+		t.Logf("%s: %d requests, %d bytes of %d bytes of headers", address, requests, h.Written.Load(), headers)
+	}
+}
+
+// TestPlanFetchesRoutersOnly counts the bytes of a plan by router-mass.
+func TestPlanFetchesRoutersOnly(t *testing.T) {
+	h, files := onHub(t, gguftest.K3(gguftest.K3Options{}), gguftest.K3Shards)
+	m := openModel(t, files[0])
+	var headers, routers int64
+	for _, f := range m.Files {
+		headers += f.DataOffset
+	}
+	for _, tensor := range m.Tensors() {
+		for _, suffix := range []string{".ffn_gate_inp.weight", ".exp_probs_b.bias", ".ffn_norm.weight"} {
+			if strings.HasSuffix(tensor.Name, suffix) {
+				routers += tensor.Size
+			}
+		}
+	}
+	succeed(t, "plan", "--preset", "reap568", "hf://org/K3")
+	if got, most := h.Written.Load(), routers+headers*11/10; got > most || got < routers/2 {
+		t.Errorf("%d bytes travelled, headers and routers have %d", got, most)
+	}
+}
+
+// wideExperts is a model whose experts are so large that the gaps between those that are
+// kept do not travel.
+func wideExperts() gguftest.Spec {
+	return gguftest.K3(gguftest.K3Options{Name: "wide", Experts: 32, Used: 4, Layers: 3, Latent: 512, Width: 256})
+}
+
+// TestPruneFromTheHub gets the release that the files give, byte for byte, while only what
+// is kept travels; and so from another server, and with addresses that expire.
+func TestPruneFromTheHub(t *testing.T) {
+	h, files := onHub(t, wideExperts(), 5)
+	dir := t.TempDir()
+	local := filepath.Join(dir, "local")
+	keep := []string{"prune", "--keep", "12", "--shards", "4"}
+	succeed(t, append(keep, "-o", local, files[0])...)
+	want := folder(t, local)
+	var kept int64
+	for name, data := range want {
+		if strings.HasSuffix(name, ".gguf") {
+			kept += int64(len(data))
+		}
+	}
+	for i, address := range []string{"hf://org/K3", h.File(filepath.Base(files[0])), "hf://org/K3/IQ1_S"} {
+		if i == 2 {
+			h.Life = 7
+		}
+		h.Reset()
+		out := filepath.Join(dir, "far"+string(rune('0'+i)))
+		printed := succeed(t, append(keep, "-o", out, address)...)
+		sameFolder(t, folder(t, out), want)
+		if got := h.Written.Load(); got > kept*105/100 {
+			t.Errorf("%s: %d bytes travelled for a release of %d", address, got, kept)
+		}
+		if !strings.Contains(printed, "fetched") || i == 0 && !strings.Contains(printed, "stated by the hub") {
+			t.Errorf("%s: prints\n%s", address, printed)
+		}
+	}
+}
+
+// sameFolder compares the models, plans and lists of two folders. Pins differ in what is
+// declared.
+func sameFolder(t *testing.T, got, want map[string]string) {
+	t.Helper()
+	for name, data := range want {
+		if got[name] != data && name != manifest.PinName && name != "MANIFEST.sha256" {
+			t.Errorf("%s differs", name)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d files, want %d", len(got), len(want))
+	}
+}
+
+// TestReshardAndPinFromTheHub reads all of a model that is far away.
+func TestReshardAndPinFromTheHub(t *testing.T) {
+	h, files := onHub(t, smallK3(), 4)
+	dir := t.TempDir()
+	local, far := filepath.Join(dir, "local"), filepath.Join(dir, "far")
+	succeed(t, "reshard", "--shards", "3", "-o", local, files[0])
+	succeed(t, "reshard", "--shards", "3", "-o", far, "hf://org/K3")
+	sameFolder(t, folder(t, far), folder(t, local))
+
+	here, there := filepath.Join(dir, "here.json"), filepath.Join(dir, "there.json")
+	succeed(t, "pin", "-o", here, "--repo", "org/K3", "--revision", hubtest.Commit, "--license", "apache-2.0", files[0])
+	succeed(t, "pin", "-o", there, "hf://org/K3")
+	a, errA := os.ReadFile(here)
+	b, errB := os.ReadFile(there)
+	if errA != nil || errB != nil || string(a) != string(b) {
+		t.Error("the pin of the model on the hub is another one, or declares other facts")
+	}
+	succeed(t, "prune", "--keep", "8", "--source-pin", there, "-o", filepath.Join(dir, "pruned"), h.File(filepath.Base(files[0])))
+}
+
+// TestSourceOnTheHubChanges ends a run, and refuses to go on, when the source is no longer
+// what it was.
+func TestSourceOnTheHubChanges(t *testing.T) {
+	h, files := onHub(t, smallK3(), 4)
+	plain := h.File(filepath.Base(files[0]))
+	stored := 0
+	h.Fault = func(w http.ResponseWriter, r *http.Request) bool {
+		if stored++; strings.HasPrefix(r.URL.Path, "/plain/") && stored > 30 {
+			w.Header().Set("ETag", `"another"`)
+			h.Answer(&keepTag{w}, r)
+			return true
+		}
+		return false
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	r := ggufreap(t, "prune", "--keep", "8", "-o", out, plain)
+	if r.code != exitFailed || !strings.Contains(r.stderr, "the file changed on the server while in use") {
+		t.Errorf("exit %d, stderr %s", r.code, r.stderr)
+	}
+	for name := range folder(t, filepath.Dir(out)) {
+		if strings.HasSuffix(name, ".gguf") {
+			t.Errorf("%s was published", name)
+		}
+	}
+}
+
+// A keepTag does not let the entity tag be set again.
+type keepTag struct{ http.ResponseWriter }
+
+func (w *keepTag) WriteHeader(code int) {
+	w.Header().Set("ETag", `"another"`)
+	w.ResponseWriter.WriteHeader(code)
+}
+
+// TestRemoteRefusals puts into words what cannot be done, without secrets.
+func TestRemoteRefusals(t *testing.T) {
+	h, files := onHub(t, smallK3(), 1)
+	t.Setenv("HF_TOKEN", "hf_verysecret")
+	for _, tc := range []struct {
+		offline string
+		args    []string
+		want    []string
+	}{
+		{"", []string{"inspect", "hf://org/none"}, []string{"hf://org/none: is not there", "hf auth login"}},
+		{"", []string{"inspect", "hf://org/K3", files[0]}, []string{"not both"}},
+		{"1", []string{"inspect", "hf://org/K3"}, []string{"offline", "HF_HUB_OFFLINE is set"}},
+		{"", []string{"inspect", h.File("none.gguf?X-Amz-Signature=" + hubtest.Secret)}, []string{"404"}},
+		{"", []string{"plan", "--keep", "8", "--limit-rate", "fast", "hf://org/K3"}, []string{"--limit-rate"}},
+		{"", []string{"inspect", "--connections", "0", "hf://org/K3"}, []string{"--connections is 0"}},
+	} {
+		t.Setenv("HF_HUB_OFFLINE", tc.offline)
+		r := ggufreap(t, tc.args...)
+		for _, want := range tc.want {
+			if r.code != exitFailed || !strings.Contains(r.stderr, want) {
+				t.Errorf("%s: exit %d, stderr %s", tc.args, r.code, r.stderr)
+			}
+		}
+		if strings.Contains(r.stderr+r.stdout, hubtest.Secret) || strings.Contains(r.stderr+r.stdout, "hf_very") {
+			t.Errorf("%s: a secret in %s", tc.args, r.stderr)
+		}
+	}
+	t.Setenv("HF_ENDPOINT", "ftp://x")
+	if r := ggufreap(t, "inspect", "hf://org/K3"); !strings.Contains(r.stderr, "HF_ENDPOINT") {
+		t.Errorf("stderr %s", r.stderr)
+	}
+}
+
+// TestSignedAddressesOfAllShards opens a model by an address for each shard.
+func TestSignedAddressesOfAllShards(t *testing.T) {
+	h, files := onHub(t, smallK3(), 3)
+	var addresses []string
+	for _, i := range []int{2, 0, 1} {
+		addresses = append(addresses, h.File(filepath.Base(files[i]))+"?sig="+hubtest.Secret)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	printed := succeed(t, append([]string{"prune", "--keep", "8", "-o", out}, addresses...)...)
+	if strings.Contains(printed, hubtest.Secret) {
+		t.Errorf("prints a signature: %s", printed)
+	}
+	local := filepath.Join(t.TempDir(), "local")
+	succeed(t, "prune", "--keep", "8", "-o", local, files[0])
+	sameFolder(t, folder(t, out), folder(t, local))
+}
