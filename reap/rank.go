@@ -201,3 +201,22 @@ func keepBest(ranking []int, groups, keep int) []int {
 	slices.Sort(kept)
 	return kept
 }
+
+// KeepOrder lists the experts of a block in the order in which growing keep counts take them:
+// the first n are those that [Choose] keeps of the same scores, for every n that the model can
+// keep.
+func KeepOrder(e *Experts, s *Scores, block int, always []int) []int {
+	ranking := rank(s, block, always)
+	groups := make([][]int, e.Groups)
+	for _, id := range ranking {
+		g := id / (len(ranking) / e.Groups)
+		groups[g] = append(groups[g], id)
+	}
+	order := make([]int, 0, len(ranking))
+	for place := range groups[0] {
+		for _, group := range groups {
+			order = append(order, group[place])
+		}
+	}
+	return order
+}

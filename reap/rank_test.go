@@ -238,3 +238,25 @@ func TestFillDraftScores(t *testing.T) {
 		}
 	}
 }
+
+// TestKeepOrder wants the first n of the order to be those that are kept, for every n.
+func TestKeepOrder(t *testing.T) {
+	e := mustExperts(t, moe(2).model(t))
+	s := scored(e, 1, 5, 3, 3, 0, 3, 2, -1)
+	for _, groups := range []int{1, 2, 4} {
+		e.Groups = groups
+		for _, always := range [][]int{nil, {7}} {
+			for keep := groups * 2; keep <= e.Count; keep += groups {
+				plan, err := Choose(e, s, keep, ChooseOptions{Always: map[int][]int{e.Blocks()[0]: always}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				block := e.Blocks()[0]
+				first := slices.Sorted(slices.Values(KeepOrder(e, s, block, always)[:keep]))
+				if !slices.Equal(first, plan.Layers[block]) {
+					t.Errorf("%d groups, keep %d: %v, want %v", groups, keep, first, plan.Layers[block])
+				}
+			}
+		}
+	}
+}

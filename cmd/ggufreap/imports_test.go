@@ -26,6 +26,10 @@ func TestImports(t *testing.T) {
 			"golang.org/x/crypto", "golang.org/x/sys"}),
 		"ggufreap/manifest/verify": pins,
 
+		"ggufreap/manifest/evidence": slices.Concat(pins, []string{"go.yaml.in/yaml/v3"}),
+		"ggufreap/reap/picture": {"ggufreap/gguf/words", "ggufreap/gguf", "ggufreap/reap", "gonum.org/v1/plot", "codeberg.org/go-fonts/", "codeberg.org/go-latex/",
+			"codeberg.org/go-pdf/", "git.sr.ht/~sbinet/gg", "github.com/ajstarks/svgo", "github.com/golang/freetype", "golang.org/x/"},
+
 		// The tool kit of the command knows no flags but in args, and no library but gguf where
 		// values are written.
 		kit + "hint":        {},
