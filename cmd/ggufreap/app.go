@@ -61,6 +61,7 @@ func newApp(con *ui.Console) *cli.App {
 			reshardCommand(con),
 			diffCommand(con),
 			verifyCommand(con),
+			evidenceCommand(con),
 			schemaCommand(con),
 			demoCommand(con),
 			versionCommand(con),

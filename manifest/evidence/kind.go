@@ -18,6 +18,8 @@ func (k Kind) words(source string) string {
 	switch {
 	case k == Measured:
 		return "measured here"
+	case k == Approximate && source != "":
+		return "approximate, reported by " + source
 	case source != "":
 		return string(k) + " by " + source
 	}

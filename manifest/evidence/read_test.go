@@ -145,19 +145,6 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// TestSchemaFile wants the copy to be the schema. GGUFREAP_UPDATE=1 writes it.
-func TestSchemaFile(t *testing.T) {
-	if os.Getenv("GGUFREAP_UPDATE") != "" {
-		if err := os.WriteFile("schema.json", JSONSchema(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	have, err := os.ReadFile("schema.json")
-	if err != nil || !bytes.Equal(have, JSONSchema()) {
-		t.Errorf("schema.json is not what JSONSchema returns (%v): GGUFREAP_UPDATE=1 go test -run TestSchemaFile writes it", err)
-	}
-}
-
 // TestWilson holds the interval against its definition: at its ends, the share that was seen
 // is z deviations away.
 func TestWilson(t *testing.T) {

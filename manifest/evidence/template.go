@@ -11,7 +11,7 @@ var template []byte
 // Template returns a document to fill in, with comments.
 func Template() []byte { return template }
 
-// JSONSchema returns the JSON Schema (2020-12) of documents, of which schema.json is a copy.
+// JSONSchema returns the JSON Schema (2020-12) of documents.
 // It holds forms and names; the rules that are about several values are [Read]'s alone.
 func JSONSchema() []byte {
 	type object = map[string]any

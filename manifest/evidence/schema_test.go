@@ -1,4 +1,4 @@
-package peer
+package evidence_test
 
 import (
 	"bytes"
@@ -29,7 +29,7 @@ func TestEvidenceSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths, err := filepath.Glob("../../manifest/evidence/testdata/*.yaml")
+	paths, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(paths) < 2 {
 		t.Fatal(paths, err)
 	}

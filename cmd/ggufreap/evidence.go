@@ -1,0 +1,204 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/files"
+	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/table"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
+	"ggufreap/manifest/evidence"
+)
+
+const evidenceHelp = `Keep what was measured apart from what was configured, stated or never said.
+
+Usage:
+  ggufreap evidence init|check|show|import|schema [flags] [FILE...]
+
+init prints a template with comments, check all that is wrong with line numbers,
+show the tables that a card would have, import rows from what tools wrote, and
+schema the JSON Schema of such files.
+
+Evidence is a YAML or JSON file about a release: workloads with their conditions
+and results. Nothing is filled in: what is absent reads "Not specified". A first
+pass of a benchmark has a denominator and ids; what retries add is computed and
+shown with its history; a configured limit is no measurement.
+
+Imported are llama-bench -o json, jsonl or csv, what llama-perplexity prints,
+answers and logs of llama-server with timings, and results and samples of
+lm-evaluation-harness. Each row has the sha256 of the file it came from.
+
+Flags:
+
+Exit codes:
+  0  nothing is wrong
+  1  check found something
+  2  the request could not be carried out
+
+Examples:
+  ggufreap evidence init -o evidence.yaml
+  ggufreap evidence check evidence.yaml
+  ggufreap evidence import -o bench.yaml bench.json results.json samples.jsonl
+`
+
+func evidenceCommand(con *ui.Console) *cli.Command {
+	return &cli.Command{
+		Name:        "evidence",
+		Usage:       "keep what was measured apart from what was said",
+		Description: evidenceHelp,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE` what init and import would print"},
+			&cli.BoolFlag{Name: "force", Usage: "replace FILE if it exists"},
+		},
+		Action: func(c *cli.Context) error { return evidenceAction(con, c) },
+	}
+}
+
+// evidenceVerbs are what the command does, by its first argument.
+var evidenceVerbs = map[string]func(*ui.Console, *cli.Context, []string) error{
+	"init":   evidenceInit,
+	"check":  evidenceCheck,
+	"show":   evidenceShow,
+	"import": evidenceImport,
+	"schema": evidenceSchema,
+}
+
+func evidenceAction(con *ui.Console, c *cli.Context) error {
+	names := []string{"init", "check", "show", "import", "schema"}
+	if c.NArg() == 0 {
+		return hint.With(args.Usagef("evidence needs to know what to do"), "ggufreap evidence init, check, show, import or schema")
+	}
+	name, rest := c.Args().First(), c.Args().Slice()[1:]
+	verb := evidenceVerbs[name]
+	if verb == nil {
+		err := args.Usagef("evidence does not know %q, want init, check, show, import or schema", name)
+		if near := args.Closest(name, names); near != "" {
+			return hint.With(err, "did you mean: ggufreap evidence %s", near)
+		}
+		return err
+	}
+	if takes := name != "init" && name != "schema"; takes && len(rest) == 0 || !takes && len(rest) > 0 {
+		return args.Usagef("evidence %s takes %s", name, map[bool]string{true: "a file or several", false: "no file"}[takes])
+	}
+	return verb(con, c, rest)
+}
+
+// put writes a document to the output, or prints it.
+func put(con *ui.Console, c *cli.Context, document []byte, sources []string) error {
+	output := c.String("output")
+	if output == "" {
+		con.Printf("%s", document)
+		return nil
+	}
+	size, err := files.Write(output, c.Bool("force"), sources, files.Bytes(document))
+	if err == nil {
+		con.Field("written", "%s, %s", text.Safe(output), text.Size(size))
+	}
+	return err
+}
+
+func evidenceInit(con *ui.Console, c *cli.Context, _ []string) error {
+	return put(con, c, evidence.Template(), nil)
+}
+
+func evidenceSchema(con *ui.Console, c *cli.Context, _ []string) error {
+	return put(con, c, evidence.JSONSchema(), nil)
+}
+
+// evidenceCheck says what is wrong with each file, and what is to be warned of.
+func evidenceCheck(con *ui.Console, _ *cli.Context, paths []string) error {
+	wrong := false
+	for _, path := range paths {
+		data, err := files.Read(path)
+		if err != nil {
+			return err
+		}
+		d, err := evidence.Read(data)
+		faults, isFaults := err.(evidence.Faults)
+		if err != nil && !isFaults {
+			faults = evidence.Faults{{What: err.Error()}}
+		}
+		wrong = wrong || len(faults) > 0
+		con.Field("file", "%s", text.Safe(path))
+		for _, f := range faults {
+			con.StyledField(ui.Red, "wrong", text.Safe(f.String()))
+		}
+		if d == nil {
+			continue
+		}
+		for _, f := range d.Warnings {
+			con.StyledField(ui.Yellow, "warning", text.Safe(f.String()))
+		}
+		con.Field("rows", "%s, %s, %s", text.Count(len(d.Rows), "row"), text.Count(len(d.Setups), "setup"), text.Count(len(d.Sources), "source"))
+	}
+	con.Printf("\n")
+	if wrong {
+		con.Field("result", "something is wrong")
+		return errDiffers
+	}
+	con.Field("result", "nothing is wrong")
+	return nil
+}
+
+// evidenceShow prints the tables.
+func evidenceShow(con *ui.Console, _ *cli.Context, paths []string) error {
+	for _, path := range paths {
+		d, err := evidence.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, f := range d.Warnings {
+			con.Warnf("%s: %s", path, f)
+		}
+		for i, t := range d.Tables() {
+			if i > 0 {
+				con.Printf("\n")
+			}
+			con.Paragraph(ui.Bold, text.Safe(t.Title))
+			if t.About != "" {
+				con.Paragraph(ui.Dim, text.Safe(t.About))
+			}
+			printEvidence(con, t)
+		}
+	}
+	return nil
+}
+
+func printEvidence(con *ui.Console, t evidence.Table) {
+	cols := make([]table.Column, len(t.Columns))
+	for i, title := range t.Columns {
+		cols[i] = table.Left(title)
+	}
+	rows := make([][]string, len(t.Rows))
+	for i, row := range t.Rows {
+		for _, cell := range row {
+			rows[i] = append(rows[i], text.Safe(cell))
+		}
+	}
+	con.Table("", cols, slices.Values(rows))
+}
+
+// evidenceImport makes a document of what tools wrote.
+func evidenceImport(con *ui.Console, c *cli.Context, paths []string) error {
+	var list []evidence.File
+	for _, path := range paths {
+		data, err := files.Read(path)
+		if err != nil {
+			return err
+		}
+		list = append(list, evidence.File{Name: filepath.Base(path), Data: data})
+	}
+	document, notes, err := evidence.Import(list)
+	for _, note := range notes {
+		con.Warnf("%s", note)
+	}
+	if err != nil {
+		return err
+	}
+	return put(con, c, document, paths)
+}
