@@ -62,6 +62,7 @@ func newApp(con *ui.Console) *cli.App {
 			diffCommand(con),
 			verifyCommand(con),
 			evidenceCommand(con),
+			signCommand(con),
 			schemaCommand(con),
 			demoCommand(con),
 			versionCommand(con),

@@ -144,6 +144,8 @@ func sampleDocuments(t *testing.T) map[string][]byte {
 	print(exitDiffers, "pin", "--check", "source.json", "--json", "cut")
 	print(exitOK, "verify", "--json", "--source-pin", "source.json", "cut")
 	print(exitDiffers, "diff", "--json", model, "cut")
+	outside(t, "", "openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", "key.pem")
+	print(exitOK, "sign", "--json", "--key", "key.pem", "cut")
 	print(exitOK, "plan", "--keep", "4", "--criterion", "router-norm", "--explain", "--compare", "cut/plan.json", "--json", model)
 	for _, path := range []string{"source.json", "cut/plan.json"} {
 		add(documentText(t, path))

@@ -69,7 +69,7 @@ func verifyCommand(con *ui.Console) *cli.Command {
 			&cli.BoolFlag{Name: "strict", Usage: "what is otherwise only noted is a finding"},
 			readersFlag(),
 			jsonFlag(),
-		}, progressFlags(con)...),
+		}, append(trustFlags(), progressFlags(con)...)...),
 		Action: func(c *cli.Context) error { return verifyAction(con, c) },
 	}
 }
@@ -99,6 +99,10 @@ func verifyAction(con *ui.Console, c *cli.Context) error {
 			return err
 		}
 	}
+	trust, err := readTrust(c)
+	if err != nil {
+		return err
+	}
 	p := con.StartProgress("verify", 0)
 	seen, err := verify.Release(c.Context, job.Path, verify.Options{
 		Fast:     c.Bool("fast"),
@@ -108,6 +112,7 @@ func verifyAction(con *ui.Console, c *cli.Context) error {
 		Source:   job.Source,
 		Measure:  func(m *gguf.Model) manifest.BuildOptions { return pinOptions(c, m) },
 		Prove:    job.Prove,
+		Trust:    trust,
 		Workers:  c.Int("workers"),
 		Progress: p.Set,
 	})

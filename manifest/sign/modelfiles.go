@@ -9,6 +9,7 @@ import (
 	"hash"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -234,4 +235,33 @@ func (r progressReader) Read(p []byte) (int, error) {
 		r.progress(int64(n))
 	}
 	return n, err
+}
+
+// Folder lists the files of a folder that a bundle over it covers, with their SHA-256: all but
+// the signature's own and those of git. What known tells is not read. A symbolic link is an
+// error: a signature does not follow them.
+func Folder(ctx context.Context, dir string, o FilesOptions) ([]File, error) {
+	c := &filesCheck{model: newModel("", nil), options: o, found: map[string]int64{}}
+	if err := c.enumerate(dir); err != nil {
+		return nil, err
+	}
+	if len(c.faults) > 0 {
+		return nil, fmt.Errorf("%s: %s", filepath.Join(dir, filepath.FromSlash(c.faults[0].File)), c.faults[0].What)
+	}
+	var files []File
+	for _, name := range slices.Sorted(maps.Keys(c.found)) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		text, err := c.digest(name, "sha256", 0, c.found[name])
+		if err != nil {
+			return nil, err
+		}
+		sum, err := hex.DecodeString(text)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, File{name, [32]byte(sum)})
+	}
+	return files, nil
 }

@@ -35,8 +35,9 @@ type Provenance struct {
 
 // Parameters are what the person who made the release chose.
 type Parameters struct {
-	Command    string `json:"command"` // "prune" or "reshard"
-	Source     string `json:"source"`  // address or name of the source
+	Command    string `json:"command"`                  // "prune" or "reshard"
+	Source     string `json:"source"`                   // address or name of the source
+	SourcePin  string `json:"sourcePinDigest,omitzero"` // what the release states of it
 	PlanDigest string `json:"planDigest,omitzero"`
 	Experts    string `json:"experts,omitzero"` // "568 of 896"
 	Criterion  string `json:"criterion,omitzero"`
@@ -168,6 +169,7 @@ func (p *Provenance) Compare(files []File, is Parameters) []Fault {
 func (stated Parameters) compare(is Parameters) []Fault {
 	var faults []Fault
 	for _, fact := range []struct{ name, stated, is string }{
+		{"source pin digest", stated.SourcePin, is.SourcePin},
 		{"plan digest", stated.PlanDigest, is.PlanDigest},
 		{"experts", stated.Experts, is.Experts},
 		{"criterion", stated.Criterion, is.Criterion},

@@ -59,6 +59,7 @@ func (v *verifier) readModel(ctx context.Context) (map[string]manifest.Sum, erro
 	known := map[string]manifest.Sum{}
 	for i, path := range m.Paths() {
 		known[filepath.Clean(path)] = pin.Files[i].SHA256
+		v.taken[v.name(path)] = pin.Files[i].SHA256
 	}
 	return known, nil
 }
@@ -106,6 +107,11 @@ func (v *verifier) checkSums(ctx context.Context, known map[string]manifest.Sum)
 	})
 	if err != nil {
 		return err
+	}
+	for i, s := range v.listed {
+		if faults[i] == nil {
+			v.taken[s.Name] = sums[i]
+		}
 	}
 	v.reportSums(sums, faults)
 	return nil

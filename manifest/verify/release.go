@@ -38,6 +38,8 @@ type Options struct {
 	Measure func(m *gguf.Model) manifest.BuildOptions
 	// Prove says what is known of the opened release; nil for nothing.
 	Prove func(m *gguf.Model) ProveOptions
+	// Trust says whose signatures count.
+	Trust Trust
 	// Workers is how many files are read at once; 0 means one a processor.
 	Workers int
 	// Progress is told how many bytes of the files are read.
@@ -60,7 +62,7 @@ func Release(ctx context.Context, path string, o Options) (*Report, error) {
 			return nil, err
 		}
 	}
-	v := &verifier{options: o, report: newReport(path)}
+	v := &verifier{options: o, report: newReport(path), taken: map[string]manifest.Sum{}}
 	if info.IsDir() {
 		v.dir = path
 		if err := v.list(); err != nil {
@@ -74,7 +76,7 @@ func Release(ctx context.Context, path string, o Options) (*Report, error) {
 		v.openModels(v.modelFiles())
 		v.readPin()
 	} else {
-		v.dir = filepath.Dir(path)
+		v.dir, v.single = filepath.Dir(path), true
 		v.report.gap("only the artifact that this file belongs to was looked at", "what else its folder holds, and a list of sums there")
 		v.openModels([]string{filepath.Base(path)})
 	}
@@ -83,6 +85,9 @@ func Release(ctx context.Context, path string, o Options) (*Report, error) {
 		return nil, err
 	}
 	if err := v.readData(ctx); err != nil {
+		return nil, err
+	}
+	if err := v.checkSignatures(ctx); err != nil {
 		return nil, err
 	}
 	v.checkTokenizer()
@@ -102,13 +107,16 @@ type verifier struct {
 	options Options
 	report  *Report
 	dir     string
+	single  bool            // one artifact was named, not a folder
+	sums    []byte          // the text of the list of sums
 	files   []string        // regular files in the folder, links followed
 	listed  []lists.FileSum // the entries of the list of sums
 	hasList bool            // the list was read without fault
 	models  []*gguf.Model
-	pin     *manifest.Pin // the folder's own, or nil
-	got     *manifest.Pin // of the main model, once its data was read, or nil
-	read    int64         // bytes of that
+	pin     *manifest.Pin           // the folder's own, or nil
+	taken   map[string]manifest.Sum // SHA-256 of the files that were read
+	got     *manifest.Pin           // of the main model, once its data was read, or nil
+	read    int64                   // bytes of that
 }
 
 func (v *verifier) path(name string) string { return filepath.Join(v.dir, filepath.FromSlash(name)) }
@@ -165,9 +173,8 @@ func (v *verifier) readList() {
 	case err != nil:
 		v.report.find(KindUnreadable, manifest.SumsName, err.Error())
 	default:
-		v.listed, v.hasList = sums, true
+		v.sums, v.listed, v.hasList = list, sums, true
 		v.listFaults(lists.OddForms(list))
-		v.report.gap(manifest.SumsName+" is not signed", "who wrote it: whoever can change a file can change the list")
 	}
 }
 
@@ -216,7 +223,7 @@ func (v *verifier) compareNames() {
 	}
 	for _, name := range v.files {
 		switch {
-		case names[name]:
+		case names[name], slices.Contains(signatureNames, name):
 		case gguf.IsModelFile(name):
 			v.report.find(KindExtra, name, "is a model file that "+manifest.SumsName+" does not list")
 		case name == manifest.PinName:

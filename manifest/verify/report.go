@@ -28,6 +28,7 @@ const (
 	KindMetadata    Kind = "metadata"    // keys are not those they should be
 	KindExperts     Kind = "experts"     // tensors disagree on the experts, or on how many there are
 	KindPlan        Kind = "plan"        // the plan is faulty, or experts are not those of the plan
+	KindSignature   Kind = "signature"   // a signature is faulty, by nobody who is trusted, or of other files
 	KindNote        Kind = "note"        // what is otherwise only noted, see [Options.Strict]
 	KindExpectation Kind = "expectation" // something asked for is not so
 )

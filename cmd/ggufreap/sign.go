@@ -1,0 +1,212 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/crypto/ssh"
+
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/document"
+	"ggufreap/cmd/ggufreap/internal/files"
+	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/signing"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
+	"ggufreap/manifest"
+	"ggufreap/manifest/sign"
+)
+
+const signHelp = `Sign a release, so that people can check who made it.
+
+Usage:
+  ggufreap sign --ssh-key FILE RELEASE
+  ggufreap sign --key FILE RELEASE
+
+RELEASE is a finished folder, with a MANIFEST.sha256. The model is not read
+again: what is signed are the sums that the list states. Check them first with
+"ggufreap verify RELEASE" if others could write to the folder.
+
+With an SSH key, MANIFEST.sha256.sig is written, as ssh-keygen -Y sign does. Keys
+in agents and security keys stay with ssh-keygen:
+  ssh-keygen -Y sign -n ggufreap-release@v1 -f KEY RELEASE/MANIFEST.sha256
+
+With an EC key (P-256, P-384 or P-521), model.sig is written, in the form of
+OpenSSF Model Signing 1.0. It covers every file of the folder, so it is made
+last, and made anew when a file is added or edited.
+
+--provenance adds provenance.dsse.json, signed by the same key: what the release
+was made from and how, in the form of SLSA provenance.
+
+Flags:
+
+Exit codes:
+  0  the release is signed
+  2  it could not be signed
+
+Examples:
+  ggufreap sign --ssh-key ~/.ssh/id_ed25519 K3-REAP568
+  ggufreap sign --key release-key.pem --provenance K3-REAP568
+  ggufreap verify --signer allowed_signers K3-REAP568
+`
+
+func signCommand(con *ui.Console) *cli.Command {
+	return &cli.Command{
+		Name:        "sign",
+		Usage:       "sign a release, and state what it was made from",
+		Description: signHelp,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "ssh-key", Usage: "`FILE`: the SSH private key that signs MANIFEST.sha256"},
+			&cli.StringFlag{Name: "key", Usage: "`FILE`: the EC private key, in PEM, that signs all files"},
+			&cli.BoolFlag{Name: "provenance", Usage: "state what the release was made from, signed too"},
+			&cli.StringFlag{Name: "source", Usage: "`TEXT`: address of the source, for --provenance (what its pin says, if the release has source.pin.json.zst)"},
+			&cli.StringFlag{Name: "builder", Usage: "`URI`: who is trusted to have made the release, for --provenance (a machine that nobody vouches for)"},
+			&cli.BoolFlag{Name: "force", Usage: "replace signatures that are there"},
+			jsonFlag(),
+		},
+		Action: func(c *cli.Context) error { return signAction(con, c) },
+	}
+}
+
+// signers are the keys of one run; either may be nil.
+type signers struct {
+	ssh ssh.Signer
+	ec  *ecdsa.PrivateKey
+}
+
+// signedDocument is what "sign --json" prints.
+type signedDocument struct {
+	Schema     string        `json:"schema"`
+	Folder     document.Text `json:"folder"`
+	Signatures []signature   `json:"signatures"`
+}
+
+type signature struct {
+	File string `json:"file"`
+	Key  string `json:"key"` // fingerprint of an SSH key, hint of an EC key
+	Over string `json:"over"`
+}
+
+func signAction(con *ui.Console, c *cli.Context) error {
+	if c.NArg() != 1 {
+		return hint.With(args.Usagef("sign takes one release folder, got %d", c.NArg()), "ggufreap sign --ssh-key FILE DIR")
+	}
+	dir := c.Args().First()
+	keys, err := readSigners(con, c, dir)
+	if err != nil {
+		return err
+	}
+	r, err := signing.Open(dir)
+	if err != nil {
+		return err
+	}
+	doc := signedDocument{Schema: "ggufreap/signed/v1", Folder: document.Text(dir)}
+	for _, step := range []func(*cli.Context, *signing.Release, signers) (*signature, error){signProvenance, signList, signModel} {
+		s, err := step(c, r, keys)
+		if err != nil {
+			return err
+		}
+		if s != nil {
+			doc.Signatures = append(doc.Signatures, *s)
+		}
+	}
+	if c.Bool("json") {
+		return con.JSON(doc)
+	}
+	for _, s := range doc.Signatures {
+		con.Field("written", "%s", text.Safe(filepath.Join(dir, s.File)))
+		con.Field("", "over %s", s.Over)
+		con.Field("", "key %s", s.Key)
+	}
+	return nil
+}
+
+func readSigners(con *ui.Console, c *cli.Context, dir string) (keys signers, err error) {
+	if !c.IsSet("ssh-key") && !c.IsSet("key") {
+		return keys, hint.With(args.Usagef("no key given"), "--ssh-key FILE for an SSH key, --key FILE for an EC key")
+	}
+	if !c.Bool("provenance") && (c.IsSet("source") || c.IsSet("builder")) {
+		return keys, args.Usagef("--source and --builder are stated by --provenance, so that is needed too")
+	}
+	if path := c.String("ssh-key"); path != "" {
+		if keys.ssh, err = signing.ReadSSHKey(con, path, dir); err != nil {
+			return keys, err
+		}
+	}
+	if path := c.String("key"); path != "" {
+		keys.ec, err = signing.ReadKey(con, path)
+	}
+	return keys, err
+}
+
+// signProvenance writes the signed statement, by the EC key where there are both.
+func signProvenance(c *cli.Context, r *signing.Release, keys signers) (*signature, error) {
+	if !c.Bool("provenance") {
+		return nil, nil
+	}
+	p, err := r.Provenance(c.String("source"), c.String("builder"), buildVersion().Version)
+	if err != nil {
+		return nil, err
+	}
+	statement, err := p.Statement()
+	if err != nil {
+		return nil, err
+	}
+	s := &signature{File: sign.ProvenanceName, Over: "what it states of " + text.Count(len(p.Files), "file")}
+	var envelope []byte
+	if keys.ec != nil {
+		envelope, err = sign.SignStatement(statement, keys.ec)
+		s.Key, _ = sign.KeyHint(&keys.ec.PublicKey)
+	} else {
+		envelope, err = sign.SignStatementSSH(statement, keys.ssh)
+		s.Key = ssh.FingerprintSHA256(keys.ssh.PublicKey())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, writeSignature(c, r, s.File, envelope)
+}
+
+// signList writes the SSH signature over the list of sums.
+func signList(c *cli.Context, r *signing.Release, keys signers) (*signature, error) {
+	if keys.ssh == nil {
+		return nil, nil
+	}
+	signed, err := sign.SignSSH(r.List, keys.ssh)
+	if err != nil {
+		return nil, err
+	}
+	s := &signature{sign.SSHName, ssh.FingerprintSHA256(keys.ssh.PublicKey()), manifest.SumsName + ", and by its sums " + text.Count(len(r.Files), "file")}
+	return s, writeSignature(c, r, s.File, signed)
+}
+
+// signModel writes the bundle over all files, the other signatures too.
+func signModel(c *cli.Context, r *signing.Release, keys signers) (*signature, error) {
+	if keys.ec == nil {
+		return nil, nil
+	}
+	all, err := r.All(c.Context)
+	if err != nil {
+		return nil, err
+	}
+	absolute, err := filepath.Abs(r.Dir)
+	if err != nil {
+		return nil, err
+	}
+	bundle, err := sign.SignModel(filepath.Base(absolute), all, keys.ec)
+	if err != nil {
+		return nil, err
+	}
+	key, err := sign.KeyHint(&keys.ec.PublicKey)
+	if err != nil {
+		return nil, err
+	}
+	s := &signature{sign.ModelName, key, "all " + text.Count(len(all), "file") + " of the folder"}
+	return s, writeSignature(c, r, s.File, bundle)
+}
+
+func writeSignature(c *cli.Context, r *signing.Release, name string, data []byte) error {
+	_, err := files.Write(r.Path(name), c.Bool("force"), nil, files.Bytes(data))
+	return err
+}
