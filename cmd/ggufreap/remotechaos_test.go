@@ -1,0 +1,104 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ggufreap/gguf/remote/hubtest"
+)
+
+// TestKilledWhileFetching kills a prune from the hub twelve times at random, each time after
+// some of it has come, and goes on: the release is that of the files. The hub's addresses
+// expire all the time, and what came before is not asked for again.
+func TestKilledWhileFetching(t *testing.T) {
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, files := onHub(t, wideExperts(), 5)
+	h.Life = 40
+	dir := t.TempDir()
+	keep := []string{"prune", "--keep", "24", "--shards", "20", "--workers", "1"} // a finished shard is kept
+	local, out := filepath.Join(dir, "local"), filepath.Join(dir, "out")
+	succeed(t, append(keep, "-o", local, files[0])...)
+	want := folder(t, local)
+	var size int64
+	for _, data := range want {
+		size += int64(len(data))
+	}
+	const kills = 12
+	killed := 0
+	line := append(keep, "--resume", "-o", out, "hf://org/K3")
+	for range kills {
+		// Slow enough for the kill to come before the end.
+		cmd := exec.Command(path, append([]string{"prune", "--limit-rate", "8MB", "--connections", "4"}, line[1:]...)...)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for enough, end := h.Written.Load()+1<<20+rand.Int64N(2<<20), time.Now().Add(20*time.Second); h.Written.Load() < enough && time.Now().Before(end) && !finished(out); {
+			time.Sleep(5 * time.Millisecond)
+		}
+		cmd.Process.Kill()
+		if err := cmd.Wait(); err != nil && strings.Contains(err.Error(), "killed") {
+			killed++
+		} else if err != nil {
+			t.Fatalf("%v\n%s", err, stderr.String())
+		}
+	}
+	if killed < kills/2 {
+		t.Errorf("%d kills only came before the end", killed)
+	}
+	h.Reset()
+	cmd := exec.Command(path, line...)
+	if text, err := cmd.CombinedOutput(); err != nil && !strings.Contains(string(text), "holds a finished release") {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	sameFolder(t, folder(t, out), want)
+	if got := h.Written.Load(); got > size*9/10 {
+		t.Errorf("%d bytes travelled in the end for a release of %d: nothing was kept", got, size)
+	}
+	t.Logf("%d kills; the last run fetched %d bytes of %d", killed, h.Written.Load(), size)
+}
+
+// TestGoingOnNeedsTheSameSource refuses to go on when the branch has moved, and goes on by
+// another address of the same commit.
+func TestGoingOnNeedsTheSameSource(t *testing.T) {
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, files := onHub(t, wideExperts(), 5)
+	dir := t.TempDir()
+	local, out := filepath.Join(dir, "local"), filepath.Join(dir, "out")
+	succeed(t, "prune", "--keep", "24", "-o", local, files[0])
+	cmd := exec.Command(path, "prune", "--keep", "24", "--limit-rate", "5MB", "-o", out, "hf://org/K3")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Second)
+	cmd.Process.Kill()
+	cmd.Wait()
+
+	other := strings.Repeat("ab", 20)
+	h.Commit = other
+	r := ggufreap(t, "prune", "--keep", "24", "--resume", "-o", out, "hf://org/K3")
+	if r.code != exitFailed || !strings.Contains(r.stderr, "it was stated as hf://org/K3@"+hubtest.Commit) {
+		t.Errorf("after the branch has moved: exit %d, stderr %s", r.code, r.stderr)
+	}
+	r = ggufreap(t, "prune", "--keep", "24", "--resume", "-o", out, files[0])
+	if r.code != exitFailed || !strings.Contains(r.stderr, "is a file of this machine, it was stated as") {
+		t.Errorf("from files in place of the hub: exit %d, stderr %s", r.code, r.stderr)
+	}
+	h.Commit = hubtest.Commit
+	succeed(t, "prune", "--keep", "24", "--resume", "-o", out, h.Endpoint()+"/org/K3/tree/"+hubtest.Commit+"/IQ1_S")
+	sameFolder(t, folder(t, out), folder(t, local))
+}
