@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"ggufreap/gguf/remote/hubtest"
+	"ggufreap/manifest"
 )
 
 // TestKilledWhileFetching kills a prune from the hub twelve times at random, each time after
@@ -44,9 +46,10 @@ func TestKilledWhileFetching(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for enough, end := h.Written.Load()+1<<20+rand.Int64N(2<<20), time.Now().Add(20*time.Second); h.Written.Load() < enough && time.Now().Before(end) && !finished(out); {
-			time.Sleep(5 * time.Millisecond)
+		for enough, end := keptShards(out)+rand.IntN(3), time.Now().Add(20*time.Second); keptShards(out) < enough && time.Now().Before(end) && !finished(out); {
+			time.Sleep(time.Millisecond)
 		}
+		time.Sleep(time.Duration(rand.IntN(100)) * time.Millisecond)
 		cmd.Process.Kill()
 		if err := cmd.Wait(); err != nil && strings.Contains(err.Error(), "killed") {
 			killed++
@@ -67,6 +70,12 @@ func TestKilledWhileFetching(t *testing.T) {
 		t.Errorf("%d bytes travelled in the end for a release of %d: nothing was kept", got, size)
 	}
 	t.Logf("%d kills; the last run fetched %d bytes of %d", killed, h.Written.Load(), size)
+}
+
+// keptShards counts what the journal of an unfinished release says is on disk.
+func keptShards(out string) int {
+	journal, _ := os.ReadFile(filepath.Join(out, manifest.JournalName)) // none is none
+	return bytes.Count(journal, []byte(`{"shard":`))
 }
 
 // TestGoingOnNeedsTheSameSource refuses to go on when the branch has moved, and goes on by
