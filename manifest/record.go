@@ -47,7 +47,7 @@ func NewRecorder(ctx context.Context, m *gguf.Model, o BuildOptions) (*Recorder,
 		r.tracks = append(r.tracks, t)
 		for _, tensor := range f.Tensors {
 			for _, e := range tensor.View().Extents {
-				t.source = e.Source
+				t.source = readerAt{e.Source}
 				r.bySrc[e.Source] = t
 			}
 		}

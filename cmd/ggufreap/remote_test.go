@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -141,7 +144,7 @@ func TestPruneFromTheHub(t *testing.T) {
 		if got := h.Written.Load(); got > kept*105/100 {
 			t.Errorf("%s: %d bytes travelled for a release of %d", address, got, kept)
 		}
-		if !strings.Contains(printed, "fetched") || i == 0 && !strings.Contains(printed, "stated by the hub") {
+		if !strings.Contains(printed, "fetched") || i == 0 && !strings.Contains(printed, "hub states") {
 			t.Errorf("%s: prints\n%s", address, printed)
 		}
 	}
@@ -179,6 +182,57 @@ func TestReshardAndPinFromTheHub(t *testing.T) {
 		t.Error("the pin of the model on the hub is another one, or declares other facts")
 	}
 	succeed(t, "prune", "--keep", "8", "--source-pin", there, "-o", filepath.Join(dir, "pruned"), h.File(filepath.Base(files[0])))
+}
+
+// TestReshardChecksTheHubsSums takes the sums of the source's files as they come, publishes
+// nothing when one is not what the hub states, and finds that out of a run that was gone on
+// with too.
+func TestReshardChecksTheHubsSums(t *testing.T) {
+	h, files := onHub(t, smallK3(), 4)
+	dir := t.TempDir()
+	out := filepath.Join(dir, "out")
+	if printed := succeed(t, "reshard", "--shards", "3", "-o", out, "hf://org/K3"); !strings.Contains(printed, "sha256 of 4 of 4 shards as the hub states it") {
+		t.Errorf("prints\n%s", printed)
+	}
+	for _, resumed := range []bool{false, true} {
+		data, err := os.ReadFile(files[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.AddStated("org/K3", "IQ1_S/"+filepath.Base(files[2]), bytes.NewReader(data), int64(len(data)), strings.Repeat("ab", 32))
+		out := filepath.Join(dir, fmt.Sprint("damaged", resumed))
+		line := []string{"reshard", "--shards", "3", "-o", out, "hf://org/K3"}
+		if resumed { // by shards of which the first is finished when the source ends
+			last, err := os.ReadFile(files[3])
+			if err != nil {
+				t.Fatal(err)
+			}
+			end := fmt.Sprint(len(last) - 1)
+			h.Fault = func(w http.ResponseWriter, r *http.Request) bool {
+				gone := strings.HasSuffix(r.URL.Path, fmt.Sprintf("%x", sha256.Sum256(last))) && strings.HasSuffix(r.Header.Get("Range"), "-"+end)
+				if gone {
+					w.WriteHeader(http.StatusNotFound)
+				}
+				return gone
+			}
+			line = []string{"reshard", "--shards", "30", "-o", out, "hf://org/K3"}
+			if r := ggufreap(t, line...); r.code != exitFailed || !strings.Contains(r.stderr, "to go on") {
+				t.Fatalf("exit %d, stderr %s", r.code, r.stderr)
+			}
+			h.Fault = nil
+			line = append([]string{"reshard", "--resume"}, line[1:]...)
+		}
+		r := ggufreap(t, line...)
+		if r.code != exitFailed || !strings.Contains(r.stderr, "the hub states "+strings.Repeat("ab", 32)) {
+			t.Errorf("resumed %t: exit %d, stderr %s", resumed, r.code, r.stderr)
+		}
+		for name := range folder(t, out) {
+			if strings.HasSuffix(name, ".gguf") || name == "MANIFEST.sha256" {
+				t.Errorf("resumed %t: %s was published", resumed, name)
+			}
+		}
+		h.Add("org/K3", "IQ1_S/"+filepath.Base(files[2]), bytes.NewReader(data), int64(len(data)))
+	}
 }
 
 // TestSourceOnTheHubChanges ends a run, and refuses to go on, when the source is no longer

@@ -10,6 +10,7 @@ import (
 	"ggufreap/cmd/ggufreap/internal/inspect"
 	"ggufreap/cmd/ggufreap/internal/release"
 	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 )
 
@@ -86,6 +87,7 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 		Source: m,
 		Slabs:  soundSlabs(m),
 		IDs:    soundIDs(m),
+		Whole:  true,
 	}
 	if !c.Bool("dry-run") {
 		if err := release.Write(c.Context, con, r, writeOptions(c)); err != nil {
@@ -96,6 +98,9 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 		return con.JSON(r.Document())
 	}
 	describeFetched(con, m)
+	if r.Verified > 0 {
+		con.Field("checked", "sha256 of %d of %s as the hub states it", r.Verified, text.Files(len(m.Files)))
+	}
 	release.Describe(con, r)
 	return nil
 }

@@ -45,6 +45,22 @@ func (p *passage) begin(i int) io.Writer {
 	return p.sink
 }
 
+// OpenShard opens a shard that [Folder.WriteShards] has written, published or not.
+func (f *Folder) OpenShard(i int) (ReadAtCloser, error) {
+	name := f.release.shardName(i)
+	file, err := f.dir.Open(name + partSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		file, err = f.dir.Open(name)
+	}
+	return file, err
+}
+
+// A ReadAtCloser is an open file.
+type ReadAtCloser interface {
+	io.ReaderAt
+	io.Closer
+}
+
 // makeShard reads what an earlier run wrote of a shard, and writes the rest.
 func (f *Folder) makeShard(ctx context.Context, job shardJob) error {
 	p, err := f.readKept(ctx, job)

@@ -199,7 +199,7 @@ func (f *Folder) SHA256(m *gguf.Model) ([]manifest.Sum, error) {
 // Describe prints what is known of where a model is, and what has travelled.
 func (f *Folder) Describe(con *ui.Console, m *gguf.Model) {
 	if facts := f.Facts(); facts.Repo != "" {
-		con.Field("stated by the hub", "%s, not computed here", text.Safe("repository "+facts.Repo+", commit "+facts.Commit+licenseText(facts)))
+		con.Field("hub states", "%s; not computed here", text.Safe("repository "+facts.Repo+", commit "+facts.Commit+licenseText(facts)))
 	}
 	requests, bytes := f.Traffic()
 	con.Field("fetched", "%s in %s, of %s", text.Size(bytes), text.Count(requests, "request"), text.SISize(m.FileBytes()))

@@ -6,6 +6,7 @@ package release
 
 import (
 	"context"
+	"errors"
 	"io"
 	"path/filepath"
 	"strings"
@@ -35,7 +36,14 @@ type Release struct {
 	Derivation *manifest.Derivation // from a pinned source, or nil
 	SourcePin  *SourcePin           // wanted from the same pass, or nil
 
-	Pin *manifest.Pin // once it is written
+	// Whole says that every byte of the source's tensors passes into the release, so that
+	// what is stated of its files can be checked.
+	Whole bool
+
+	Pin      *manifest.Pin // once it is written
+	Verified int           // files of the source whose stated sum was found right
+
+	stated *statedSums
 }
 
 // A File is a document of a release.
@@ -126,9 +134,15 @@ func Write(ctx context.Context, con *ui.Console, r *Release, o Options) error {
 		}
 		staging.Progress, staging.Workers = nil, 1 // in the order in which the source is read
 	}
+	if r.Whole && hub.Of(r.Source) != nil {
+		staging.Workers = 1 // likewise; ranges are fetched side by side all the same
+	}
 	folder, err := stage.Open(r.Folder, r.staged(), staging)
 	if err != nil {
 		return explainRefusal(err, o)
+	}
+	if err := r.watchSums(ctx, folder); err != nil {
+		return errors.Join(err, folder.Close())
 	}
 	announce(con, r, folder, o)
 	if err := r.pinnable(); err != nil {
@@ -164,6 +178,9 @@ func (r *Release) nameSources(o *stage.Options) error {
 func (r *Release) fill(ctx context.Context, folder *stage.Folder) (*manifest.Pin, error) {
 	pin, err := folder.WriteShards(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.checkSums(ctx, folder); err != nil {
 		return nil, err
 	}
 	if r.SourcePin != nil {
