@@ -65,6 +65,7 @@ func newApp(con *ui.Console) *cli.App {
 			signCommand(con),
 			schemaCommand(con),
 			demoCommand(con),
+			completionCommand(con),
 			versionCommand(con),
 		},
 	}
@@ -72,9 +73,10 @@ func newApp(con *ui.Console) *cli.App {
 	for _, cmd := range app.Commands {
 		args.Prepare(cmd)
 	}
+	app.Commands = append(app.Commands, completeCommand(con, app))
 	app.Flags = []cli.Flag{
-		&cli.BoolFlag{Name: "help", Aliases: []string{"h"}},
-		&cli.BoolFlag{Name: "version"},
+		&cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show the help of the program"},
+		&cli.BoolFlag{Name: "version", Usage: "show the version of this program"},
 	}
 	app.OnUsageError = func(_ *cli.Context, err error, _ bool) error {
 		return args.ExplainUsage(err, &cli.Command{Flags: app.Flags})

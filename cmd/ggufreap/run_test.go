@@ -86,7 +86,6 @@ func TestUsage(t *testing.T) {
 		name string
 		args []string
 	}{
-		{"help", []string{"help"}},
 		{"help-command", []string{"help", "version"}},
 		{"command-help-flag", []string{"version", "--help"}},
 		{"command-help-flag-argument", []string{"version", "--help", "x"}},
@@ -130,6 +129,9 @@ func TestHelpOfEveryCommand(t *testing.T) {
 	app := newApp(ui.New(nil, &bytes.Buffer{}, &bytes.Buffer{}))
 	valued := map[string]bool{}
 	for _, cmd := range app.Commands {
+		if cmd.Hidden {
+			continue
+		}
 		screen := help.Command(cmd)
 		for _, part := range []string{"Usage:\n  ggufreap " + cmd.Name + " ", "\n  -h, --help             show this text\n"} {
 			if !strings.Contains(screen, part) {

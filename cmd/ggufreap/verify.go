@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
@@ -63,8 +65,8 @@ func verifyCommand(con *ui.Console) *cli.Command {
 			&cli.StringFlag{Name: "source-pin", Usage: "`FILE`: prove the release against the pin of its source"},
 			&cli.StringFlag{Name: "source-digest", Usage: "`D`: the pin digest that this pin must have"},
 			&cli.StringFlag{Name: "plan", Usage: "`FILE`: the plan that it must follow (plan.json, if it has one)"},
-			&cli.StringSliceFlag{Name: "expect", Usage: "`KEY=VALUE[,KEY=VALUE...]`: facts the artifact must have: architecture, experts, experts_used, " +
-				"shards, tensors, file_bytes, tensor_bytes, structure_digest, metadata_digest, pin_digest, weights_digest"},
+			args.Suggest(&cli.StringSliceFlag{Name: "expect", Usage: "`KEY=VALUE[,KEY=VALUE...]`: facts the artifact must have: " + strings.Join(expectKeys, ", ")},
+				expectWords()...),
 			&cli.BoolFlag{Name: "fast", Usage: "read headers only: no sums, no weights digest"},
 			&cli.BoolFlag{Name: "strict", Usage: "what is otherwise only noted is a finding"},
 			readersFlag(),
@@ -72,6 +74,18 @@ func verifyCommand(con *ui.Console) *cli.Command {
 		}, append(trustFlags(), progressFlags(con)...)...),
 		Action: func(c *cli.Context) error { return verifyAction(con, c) },
 	}
+}
+
+// expectKeys are the facts that --expect takes.
+var expectKeys = []string{"architecture", "experts", "experts_used", "shards", "tensors", "file_bytes", "tensor_bytes",
+	"structure_digest", "metadata_digest", "pin_digest", "weights_digest"}
+
+func expectWords() []string {
+	words := make([]string, len(expectKeys))
+	for i, key := range expectKeys {
+		words[i] = key + "="
+	}
+	return words
 }
 
 func verifyAction(con *ui.Console, c *cli.Context) error {

@@ -39,6 +39,26 @@ func alternatives(words []string) string {
 	return fmt.Sprintf("%s or %s", strings.Join(words[:last], ", "), words[last])
 }
 
+// A suggestion is a flag that takes anything, and some words often.
+type suggestion struct {
+	*cli.StringSliceFlag
+	words []string
+}
+
+// Suggest makes completion offer words for a flag.
+func Suggest(f *cli.StringSliceFlag, words ...string) cli.Flag { return &suggestion{f, words} }
+
+// Words returns those that completion offers as the value of a flag.
+func Words(f cli.Flag) []string {
+	switch f := f.(type) {
+	case *choice:
+		return f.words
+	case *suggestion:
+		return f.words
+	}
+	return nil
+}
+
 // In puts flags into a section of the help screen.
 func In(section string, flags ...cli.Flag) []cli.Flag {
 	for _, f := range flags {
@@ -56,6 +76,8 @@ func In(section string, flags ...cli.Flag) []cli.Flag {
 		case *cli.StringSliceFlag:
 			f.Category = section
 		case *choice:
+			f.Category = section
+		case *suggestion:
 			f.Category = section
 		default:
 			panic(fmt.Sprintf("a flag of type %T has no section yet", f))

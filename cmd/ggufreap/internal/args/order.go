@@ -15,7 +15,7 @@ import (
 // last value of a flag that is given twice and says nothing, so that is refused here, unless
 // the flag collects values or has none.
 func Order(app *cli.App, words []string) ([]string, error) {
-	at := commandAt(app, words)
+	at := CommandAt(app, words)
 	if at < 0 {
 		return words, nil
 	}
@@ -32,24 +32,30 @@ func Order(app *cli.App, words []string) ([]string, error) {
 	return append([]string{cmd.Name}, line.words()...), nil
 }
 
-// commandAt returns the place of the command: that of the first word that is neither a flag
+// CommandAt returns the place of the command: that of the first word that is neither a flag
 // nor the value of one. It is -1 when there is none.
-func commandAt(app *cli.App, words []string) int {
-	var flags []cli.Flag
-	for _, cmd := range app.Commands {
-		flags = append(flags, cmd.Flags...)
-	}
+func CommandAt(app *cli.App, words []string) int {
+	flags := AllFlags(app)
 	for i := 0; i < len(words); i++ {
 		switch {
 		case words[i] == "--":
 			return -1
-		case !isFlag(words[i]):
+		case !IsFlag(words[i]):
 			return i
-		case wantsNext(flags, words[i]):
+		case WantsNext(flags, words[i]):
 			i++
 		}
 	}
 	return -1
+}
+
+// AllFlags returns the flags of all commands, which may stand before the command.
+func AllFlags(app *cli.App) []cli.Flag {
+	var flags []cli.Flag
+	for _, cmd := range app.Commands {
+		flags = append(flags, cmd.Flags...)
+	}
+	return flags
 }
 
 // A line is the words of a command, sorted.
@@ -66,9 +72,9 @@ func sortWords(flags []cli.Flag, words []string) line {
 		case word == "--":
 			l.arguments = append(l.arguments, words[i+1:]...)
 			return l
-		case !isFlag(word):
+		case !IsFlag(word):
 			l.arguments = append(l.arguments, word)
-		case !wantsNext(flags, word):
+		case !WantsNext(flags, word):
 			l.flags = append(l.flags, []string{word})
 		case i+1 < len(words):
 			i++
@@ -83,7 +89,7 @@ func sortWords(flags []cli.Flag, words []string) line {
 
 func (l line) words() []string {
 	words := slices.Concat(l.flags...)
-	if slices.ContainsFunc(l.arguments, isFlag) {
+	if slices.ContainsFunc(l.arguments, IsFlag) {
 		words = append(words, "--")
 	}
 	return append(words, l.arguments...)
@@ -95,10 +101,10 @@ func (l *line) once(flags []cli.Flag) error {
 	given := map[cli.Flag]string{}
 	kept := l.flags[:0]
 	for _, words := range l.flags {
-		f := flagOf(flags, words[0])
+		f := FlagOf(flags, words[0])
 		before, again := given[f]
 		switch value := valueIn(words); {
-		case f == nil || collects(f) || !again || wantsNext(flags, words[0]) && len(words) == 1:
+		case f == nil || Collects(f) || !again || WantsNext(flags, words[0]) && len(words) == 1:
 			given[f] = value
 			kept = append(kept, words)
 		case len(words) > 1 || value != yes || before != yes:
@@ -122,22 +128,23 @@ func valueIn(words []string) string {
 	return yes
 }
 
-// collects reports whether a flag adds up the values that it is given.
-func collects(f cli.Flag) bool {
+// Collects reports whether a flag adds up the values that it is given.
+func Collects(f cli.Flag) bool {
 	s, ok := f.(cli.DocGenerationSliceFlag)
 	return ok && s.IsSliceFlag()
 }
 
-func isFlag(word string) bool { return len(word) > 1 && word[0] == '-' }
+// IsFlag reports whether a word looks like a flag; "-" stands for a stream.
+func IsFlag(word string) bool { return len(word) > 1 && word[0] == '-' }
 
-// wantsNext reports whether the word behind a flag is its value.
-func wantsNext(flags []cli.Flag, word string) bool {
-	f, ok := flagOf(flags, word).(cli.DocGenerationFlag)
+// WantsNext reports whether the word behind a flag is its value.
+func WantsNext(flags []cli.Flag, word string) bool {
+	f, ok := FlagOf(flags, word).(cli.DocGenerationFlag)
 	return ok && f.TakesValue() && !strings.Contains(word, "=")
 }
 
-// flagOf returns the flag that a word is, nil if there is none.
-func flagOf(flags []cli.Flag, word string) cli.Flag {
+// FlagOf returns the flag that a word is, nil if there is none.
+func FlagOf(flags []cli.Flag, word string) cli.Flag {
 	name, _, _ := strings.Cut(word, "=")
 	for _, f := range flags {
 		for _, n := range f.Names() {

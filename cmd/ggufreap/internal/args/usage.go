@@ -96,7 +96,7 @@ func checkEmpty(c *cli.Context, cmd *cli.Command) error {
 		switch f.(type) {
 		case *cli.StringFlag, *choice:
 			empty = c.IsSet(name) && c.String(name) == ""
-		case *cli.StringSliceFlag:
+		case *cli.StringSliceFlag, *suggestion:
 			empty = slices.Contains(c.StringSlice(name), "")
 		}
 		if empty {

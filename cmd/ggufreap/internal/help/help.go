@@ -21,7 +21,6 @@ import (
 const (
 	screenWidth = 80
 	textColumn  = 25 // where what a flag does begins
-	nameColumn  = 12 // where what a command does begins
 )
 
 // The lines of a text in whose place flags go, and behind which commands do.
@@ -35,9 +34,15 @@ func Command(cmd *cli.Command) string {
 // App returns the help screen of the program.
 func App(app *cli.App) string {
 	var b strings.Builder
+	column := 0 // where what a command does begins
 	for _, cmd := range app.Commands {
 		if !cmd.Hidden {
-			writeItem(&b, "  "+cmd.Name, cmd.Usage, nameColumn)
+			column = max(column, len(cmd.Name)+4)
+		}
+	}
+	for _, cmd := range app.Commands {
+		if !cmd.Hidden {
+			writeItem(&b, "  "+cmd.Name, cmd.Usage, column)
 		}
 	}
 	return strings.Replace(app.Description, commandsMarker, commandsMarker+b.String(), 1)
@@ -153,4 +158,26 @@ func writeItem(b *strings.Builder, head, what string, column int) {
 			head = ""
 		}
 	}
+}
+
+// ValueName returns what help calls the value of a flag.
+func ValueName(f cli.Flag) string { return describe(f).Value }
+
+// Arguments returns what the first line of a command's usage calls its arguments, without the
+// brackets of those that may be left out, "" when it takes none.
+func Arguments(cmd *cli.Command) string {
+	_, usage, _ := strings.Cut(cmd.Description, "\nUsage:\n")
+	line, _, _ := strings.Cut(usage, "\n")
+	words := strings.Fields(line)
+	var names []string
+	for i := 2; i < len(words); i++ { // behind the program and the command
+		switch {
+		case words[i] == "[flags]":
+		case words[i][0] == '-':
+			i++ // its value
+		default:
+			names = append(names, strings.Trim(words[i], "[]"))
+		}
+	}
+	return strings.Join(names, " ")
 }

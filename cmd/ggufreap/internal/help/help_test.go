@@ -65,10 +65,9 @@ func TestApp(t *testing.T) {
 	const want = `Do things.
 
 Commands:
-  take      take a thing
-  a-long-command
-            take another thing, and say of it whatever there is to be said, at
-            length
+  take            take a thing
+  a-long-command  take another thing, and say of it whatever there is to be
+                  said, at length
 
 Examples:
   x
