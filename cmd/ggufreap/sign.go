@@ -28,8 +28,8 @@ RELEASE is a finished folder, with a MANIFEST.sha256. The model is not read
 again: what is signed are the sums that the list states. Check them first with
 "ggufreap verify RELEASE" if others could write to the folder.
 
-With an SSH key, MANIFEST.sha256.sig is written, as ssh-keygen -Y sign does. Keys
-in agents and security keys stay with ssh-keygen:
+With an SSH key, MANIFEST.sha256.sig is written, as ssh-keygen -Y sign does.
+Keys in agents and security keys stay with ssh-keygen:
   ssh-keygen -Y sign -n ggufreap-release@v1 -f KEY RELEASE/MANIFEST.sha256
 
 With an EC key (P-256, P-384 or P-521), model.sig is written, in the form of
