@@ -140,6 +140,9 @@ func (p *Plan) checkRules(fs *Faults) {
 	if r := p.Rules.DroppedIDs; r != "" && r != NearestKept {
 		fs.Add("rules.dropped_ids", "%q is not known, want %q", r, NearestKept)
 	}
+	if r := p.Rules.Incomplete; r != "" && r != IncompleteAllowed {
+		fs.Add("rules.incomplete", "%q is not known, want %q", r, IncompleteAllowed)
+	}
 	if r := p.Rules.DraftLayers; r != "" && !slices.Contains(DraftRules, r) {
 		fs.Add("rules.draft_layers", "%q is not known, want one of %q", r, DraftRules)
 	}

@@ -44,7 +44,13 @@ type Rules struct {
 	DraftLayers string
 	// DroppedIDs says what becomes of id-table entries that point to a dropped expert.
 	DroppedIDs string
+	// Incomplete is [IncompleteAllowed] where the source is no model that an engine loads, by
+	// its headers, and was to be pruned nevertheless.
+	Incomplete string
 }
+
+// IncompleteAllowed is the one value of [Rules.Incomplete].
+const IncompleteAllowed = "allowed"
 
 // Blocks returns the block numbers of the plan, ascending.
 func (p *Plan) Blocks() []int { return sortedKeys(p.Layers) }

@@ -62,7 +62,7 @@ func choose(con *ui.Console, c *cli.Context, s *source) (*choice, error) {
 		return nil, err
 	}
 	ch := &choice{}
-	rules := reap.Rules{DroppedIDs: c.String("remap-dropped")}
+	rules := reap.Rules{DroppedIDs: c.String("remap-dropped"), Incomplete: incompleteRule(c, s)}
 	if ch.scores, ch.measured, err = readScores(con, c, s, criterion, &rules); err != nil {
 		return nil, err
 	}

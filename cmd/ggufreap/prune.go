@@ -72,6 +72,9 @@ func pruneAction(con *ui.Console, c *cli.Context) error {
 		return err
 	}
 	defer s.Close()
+	if err := s.checkLoadable(c); err != nil {
+		return err
+	}
 	warnOfSource(con, s)
 	if c.IsSet("pin-source") {
 		if err := manifest.CheckDocument(s.Model, manifest.Declared{}); err != nil {

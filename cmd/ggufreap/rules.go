@@ -17,18 +17,28 @@ func ruleFlags() []cli.Flag {
 			Usage: "`nearest-kept`: where a table names the experts of a token (deepseek4), replace a dropped one by the kept expert with the most alike router row"},
 			reap.NearestKept),
 		&cli.StringSliceFlag{Name: "copy-key", Usage: "`KEY`: copy a metadata array that has an entry for each expert as it is (repeatable)"},
+		&cli.BoolFlag{Name: "allow-incomplete", Usage: "go on with a model that llama.cpp does not load, as its headers tell; the plan says so"},
 	}
 }
 
+// incompleteRule is the rule of --allow-incomplete, where the source needs it.
+func incompleteRule(c *cli.Context, s *source) string {
+	if c.Bool("allow-incomplete") && len(s.unloadable()) > 0 {
+		return reap.IncompleteAllowed
+	}
+	return ""
+}
+
 // applyRules adds the rules of the flags to a plan that was read.
-func applyRules(c *cli.Context, plan *reap.Plan, e *reap.Experts) error {
+func applyRules(c *cli.Context, plan *reap.Plan, s *source) error {
 	if dropped := c.String("remap-dropped"); dropped != "" {
 		plan.Rules.DroppedIDs = dropped
 	}
+	plan.Rules.Incomplete = incompleteRule(c, s)
 	switch rule := c.String("draft-layers"); rule {
 	case "":
 	case reap.DraftAsLast:
-		plan.FillDraft(e)
+		plan.FillDraft(s.experts)
 	default:
 		return args.Usagef("--draft-layers is %q, want %s with --plan", rule, reap.DraftAsLast)
 	}

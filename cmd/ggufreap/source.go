@@ -1,17 +1,21 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/inspect"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 	"ggufreap/manifest"
 	"ggufreap/reap"
+	"ggufreap/reap/loadable"
 )
 
 // A source is a model whose experts can be chosen from.
@@ -19,7 +23,8 @@ type source struct {
 	*gguf.Model
 	experts   *reap.Experts
 	structure manifest.Digest
-	pin       *manifest.Pin // nil unless one was given
+	pin       *manifest.Pin  // nil unless one was given
+	loading   []gguf.Problem // what llama.cpp would say of it, by its headers
 }
 
 // openSource opens the artifact that the arguments name and refuses one that cannot
@@ -45,6 +50,7 @@ func (s *source) read() error {
 	if s.experts, err = reap.ReadExperts(s.Model); err != nil {
 		return s.named(err)
 	}
+	s.loading = loadable.Check(s.Model)
 	s.structure, err = manifest.StructureDigest(s.Model)
 	return s.named(err)
 }
@@ -70,12 +76,36 @@ func (e sourceError) Error() string {
 
 func (e sourceError) Unwrap() error { return e.err }
 
+// unloadable returns why llama.cpp does not load the source.
+func (s *source) unloadable() []gguf.Problem {
+	return slices.DeleteFunc(slices.Clone(s.loading), func(p gguf.Problem) bool { return p.Severity != gguf.Error })
+}
+
+// checkLoadable refuses a source that llama.cpp does not load: its derivative would not be
+// loaded either.
+func (s *source) checkLoadable(c *cli.Context) error {
+	const most = 12
+	reasons := s.unloadable()
+	if len(reasons) == 0 || c.Bool("allow-incomplete") {
+		return nil
+	}
+	lines := []string{"llama.cpp does not load the model, and would not load what is made of it:"}
+	for _, p := range reasons[:min(len(reasons), most)] {
+		lines = append(lines, text.Safe(p.String()))
+	}
+	if more := len(reasons) - most; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %s more; inspect lists them", text.Grouped(more)))
+	}
+	return hint.With(errors.New(strings.Join(lines, "\n")), "complete the model, or go on with --allow-incomplete, which the plan will name")
+}
+
 // warnOfSource says what is odd about the source and its experts and stops nothing.
 func warnOfSource(con *ui.Console, s *source) {
 	inspect.Warn(con, s.Model)
 	for _, note := range s.experts.Notes {
 		con.Warnf("%s: %s", text.Safe(s.Name), note)
 	}
+	inspect.WarnOf(con, s.loading)
 }
 
 // bindPin reads the pin of the source, which lets plan and release name the weights.

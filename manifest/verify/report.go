@@ -26,6 +26,7 @@ const (
 	KindUnreadable  Kind = "unreadable"  // bytes could not be read
 	KindStructure   Kind = "structure"   // headers, shard set, offsets or sizes are wrong
 	KindMetadata    Kind = "metadata"    // keys are not those they should be
+	KindLoading     Kind = "loading"     // no engine loads a model with such headers
 	KindExperts     Kind = "experts"     // tensors disagree on the experts, or on how many there are
 	KindPlan        Kind = "plan"        // the plan is faulty, or experts are not those of the plan
 	KindSignature   Kind = "signature"   // a signature is faulty, by nobody who is trusted, or of other files

@@ -12,8 +12,8 @@ import (
 
 // Check returns what keeps llama.cpp from loading the model, as errors, and as warnings what
 // it would refuse unless it is newer than the rules here: tensors and names of tokenizers
-// that they do not know. Where shards are missing only the metadata is looked at. Files that
-// are no language model, such as adapters and projectors, have no findings.
+// that they do not know. Where shards are missing or unsound only the metadata is looked at.
+// Files that are no language model, such as adapters and projectors, have no findings.
 func Check(m *gguf.Model) []gguf.Problem {
 	c := &check{m: m, md: m.Metadata(), arch: m.Metadata().Architecture()}
 	if !m.HasMetadata() || c.otherKind() {
@@ -25,7 +25,7 @@ func Check(m *gguf.Model) []gguf.Problem {
 		c.checkKeys()
 		c.checkLists()
 	}
-	if m.Complete() && len(m.Tensors()) > 0 {
+	if m.Complete() && m.Err() == nil && len(m.Tensors()) > 0 {
 		c.checkEmbedding()
 		c.checkBlocks()
 		c.checkProjections()
@@ -56,6 +56,9 @@ const maxBlocks = 512
 // maxFindings bounds what a hostile file can make of the list.
 const maxFindings = 200
 
+// known reports whether llama.cpp has the architecture.
+func (c *check) known() bool { return slices.Contains(architectures, c.arch) }
+
 // otherKind reports whether the file is no language model, or a model's part that llama.cpp
 // loads beside another one.
 func (c *check) otherKind() bool {
@@ -82,20 +85,32 @@ func (c *check) draftAlone() bool {
 
 // refuse notes what llama.cpp does not load.
 func (c *check) refuse(where, format string, args ...any) {
-	c.add(gguf.Error, where, fmt.Sprintf(format, args...))
+	c.add(gguf.Problem{Severity: gguf.Error, Where: where, What: fmt.Sprintf(format, args...)})
+}
+
+// refuseTensor notes a tensor that llama.cpp does not load, once.
+func (c *check) refuseTensor(t *gguf.Tensor, format string, args ...any) {
+	if c.wrong[t.Name] {
+		return
+	}
+	if c.wrong == nil {
+		c.wrong = map[string]bool{}
+	}
+	c.wrong[t.Name] = true
+	c.add(gguf.Problem{Severity: gguf.Error, Where: tensorPlace(t), What: fmt.Sprintf(format, args...), Tensor: t.Name})
 }
 
 // tell notes what llama.cpp does not load unless it is newer than the rules.
 func (c *check) tell(where, format string, args ...any) {
-	c.add(gguf.Warning, where, fmt.Sprintf(format, args...))
+	c.add(gguf.Problem{Where: where, What: fmt.Sprintf(format, args...)})
 }
 
-func (c *check) add(severity gguf.Severity, where, what string) {
+func (c *check) add(p gguf.Problem) {
 	if len(c.found) == maxFindings {
 		c.left++
 		return
 	}
-	c.found = append(c.found, gguf.Problem{Severity: severity, Where: where, What: what})
+	c.found = append(c.found, p)
 }
 
 // all returns the findings, errors first.
@@ -115,16 +130,9 @@ func tensorPlace(t *gguf.Tensor) string {
 	return fmt.Sprintf("%s: tensor %q", t.File().Name, t.Name)
 }
 
-// misshapen notes a tensor of another shape than llama.cpp asks for, once.
+// misshapen notes a tensor of another shape than llama.cpp asks for.
 func (c *check) misshapen(t *gguf.Tensor, want string) {
-	if c.wrong[t.Name] {
-		return
-	}
-	if c.wrong == nil {
-		c.wrong = map[string]bool{}
-	}
-	c.wrong[t.Name] = true
-	c.refuse(tensorPlace(t), "has the shape %s, llama.cpp wants %s", shapeText(t.Shape), want)
+	c.refuseTensor(t, "has the shape %s, llama.cpp wants %s", shapeText(t.Shape), want)
 }
 
 // shapeText writes dims, innermost first: "64 x 288".

@@ -48,7 +48,7 @@ var headKeys = []keyRule{
 
 // checkKeys looks at the keys that every architecture has.
 func (c *check) checkKeys() {
-	if !slices.Contains(architectures, c.arch) || c.draftAlone() {
+	if !c.known() || c.draftAlone() {
 		return
 	}
 	for _, k := range commonKeys {

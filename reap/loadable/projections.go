@@ -35,7 +35,7 @@ func (c *check) checkProjections() {
 		}
 		switch reap.Role(name) {
 		case reap.Router:
-			if hidden > 0 && dim(t, 0) != hidden && slices.Contains(architectures, c.arch) {
+			if hidden > 0 && dim(t, 0) != hidden && c.known() {
 				c.misshapen(t, fmt.Sprintf("rows of %d, as %q states", hidden, c.md.ArchKey("embedding_length")))
 			}
 		case reap.GateProjection:

@@ -282,6 +282,7 @@ func (l *loader) tellUnknown() {
 		if block, _, ok := reap.SplitBlock(t.Name); ok && block >= l.blocks || l.asked[t.Name] {
 			continue
 		}
-		l.tell(tensorPlace(t), "is not known in %s: llama.cpp loads no model with a tensor that it does not ask for", l.arch)
+		l.add(gguf.Problem{Where: tensorPlace(t), Tensor: t.Name,
+			What: fmt.Sprintf("is not known in %s: llama.cpp loads no model with a tensor that it does not ask for", l.arch)})
 	}
 }

@@ -36,7 +36,7 @@ func (c *check) checkTokenizer() {
 	name, isText := model.Text()
 	switch {
 	case !there:
-		if len(c.m.Tensors()) > 0 && slices.Contains(architectures, c.arch) && !c.draftAlone() {
+		if len(c.m.Tensors()) > 0 && c.known() && !c.draftAlone() {
 			c.refuse(c.keyPlace(keyTokenizer), "is not there, llama.cpp loads no model without it")
 		}
 		return
@@ -45,12 +45,12 @@ func (c *check) checkTokenizer() {
 		return
 	case c.noVocabulary():
 		return
-	case !slices.Contains(tokenizers, name):
-		c.tell(c.keyPlace(keyTokenizer), "names a tokenizer that is not known, %q: llama.cpp loads no model with one that it does not know", name)
+	case !slices.Contains(tokenizers, name) && c.known():
+		c.tell(c.keyPlace(keyTokenizer), "names a tokenizer that is not known, %.60q: llama.cpp loads no model with one that it does not know", name)
 	}
 	c.checkTokenizerKeys()
 	c.checkMerges(name)
-	tokens, ok := c.textList(keyTokens, true)
+	tokens, ok := c.textList(keyTokens, slices.Contains(tokenizers, name))
 	if !ok {
 		return
 	}
@@ -93,7 +93,7 @@ func (c *check) checkMerges(tokenizer string) {
 func (c *check) textList(key string, required bool) (gguf.Value, bool) {
 	v, there := c.md.Get(key)
 	switch {
-	case !there && required:
+	case !there && required && c.known():
 		c.refuse(c.keyPlace(key), "is not there, llama.cpp does not load the tokenizer %q without it", c.md.Text(keyTokenizer))
 	case there && (v.Type() != gguf.Array || v.Elem() != gguf.Text):
 		c.refuse(c.keyPlace(key), "is %s, llama.cpp reads a list of texts only", v.TypeName())
@@ -153,7 +153,7 @@ func (c *check) checkEmbedding() {
 	}
 	const embedding, output = "token_embd.weight", "output.weight"
 	if c.m.Tensor(embedding) == nil {
-		if len(c.traits) > 0 && slices.Contains(architectures, c.arch) && c.arch != "codeshell" { // which takes it from the output
+		if len(c.traits) > 0 && c.known() && c.arch != "codeshell" { // which takes it from the output
 			c.refuse(c.m.Name, "has no tensor %q", embedding)
 		}
 		return
@@ -168,15 +168,7 @@ func (c *check) checkEmbedding() {
 			continue
 		}
 		if rows := dim(t, 1); rows != n {
-			c.wrongRows(t, rows, n, key)
+			c.refuseTensor(t, "has %s, %q states %s: llama.cpp wants one for each", words.Count(rows, "row"), key, words.Count(n, "token"))
 		}
 	}
-}
-
-func (c *check) wrongRows(t *gguf.Tensor, rows, tokens uint64, key string) {
-	if c.wrong == nil {
-		c.wrong = map[string]bool{}
-	}
-	c.wrong[t.Name] = true
-	c.refuse(tensorPlace(t), "has %s, %q states %s: llama.cpp wants one for each", words.Count(rows, "row"), key, words.Count(tokens, "token"))
 }

@@ -155,12 +155,16 @@ func (r *reader) rules(root *jsondoc.Node) reap.Rules {
 		return reap.Rules{}
 	}
 	n := r.Object(root, "rules", "")
-	r.Known(n, "rules.", "always_keep", "draft_layers", "dropped_ids")
-	return reap.Rules{
+	r.Known(n, "rules.", "always_keep", "draft_layers", "dropped_ids", "incomplete")
+	rules := reap.Rules{
 		AlwaysKeep:  r.TextOrNull(n, "always_keep", "rules."),
 		DraftLayers: r.TextOrNull(n, "draft_layers", "rules."),
 		DroppedIDs:  r.TextOrNull(n, "dropped_ids", "rules."),
 	}
+	if n.Get("incomplete") != nil {
+		rules.Incomplete = r.Text(n, "incomplete", "rules.")
+	}
+	return rules
 }
 
 // layers reads an object whose keys are block numbers; list reads one value.

@@ -61,6 +61,7 @@ type rules struct {
 	AlwaysKeep  jsondoc.TextOrNull `json:"always_keep"`
 	DraftLayers jsondoc.TextOrNull `json:"draft_layers"`
 	DroppedIDs  jsondoc.TextOrNull `json:"dropped_ids"`
+	Incomplete  string             `json:"incomplete,omitzero"`
 }
 
 type layer struct {
@@ -76,6 +77,7 @@ func newDocument(p *reap.Plan) *document {
 			jsondoc.TextOrNull(p.Rules.AlwaysKeep),
 			jsondoc.TextOrNull(p.Rules.DraftLayers),
 			jsondoc.TextOrNull(p.Rules.DroppedIDs),
+			p.Rules.Incomplete,
 		},
 		Layers: jsondoc.Numbered[layer]{},
 	}

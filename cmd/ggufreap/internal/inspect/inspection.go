@@ -50,6 +50,7 @@ type Inspection struct {
 
 	pairs         *gguf.Metadata
 	noMetadata    bool   // the first shard is missing or cannot be read
+	loading       int    // of the errors, those for which llama.cpp does not load it
 	statedTensors uint64 // of all shards, when some are not there and the others tell
 }
 
@@ -126,9 +127,7 @@ func New(m *gguf.Model, keep []int) (*Inspection, error) {
 	in.sumTypes()
 	in.noMetadata, in.statedTensors = !m.HasMetadata(), statedTensors(m)
 	found, faults := reap.FindExperts(m)
-	for _, p := range slices.Concat(m.Problems, <-warnings) {
-		in.Problems = append(in.Problems, problem{p.Severity.String(), p.Where, p.What})
-	}
+	in.addProblems(m, <-warnings)
 	return in, in.addExperts(m, found, faults, keep)
 }
 

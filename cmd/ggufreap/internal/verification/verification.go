@@ -46,6 +46,7 @@ func (v *Job) Inspect(m *gguf.Model, r *verify.Report) {
 		return
 	}
 	v.findExperts(m, r)
+	checkLoading(m, r)
 	if info, err := os.Stat(v.Path); err != nil || !info.IsDir() {
 		return
 	}
