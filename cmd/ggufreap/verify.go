@@ -24,8 +24,9 @@ listed bytes, and every model file must be listed. The shards must be complete
 and agree, offsets and sizes must lie inside the files, and every routed tensor,
 router and bias must have as many experts as the metadata says. A pin.json.zst
 tells which tensor and which expert is not what it should be, and plan.json
-must fit the model. Everything found is listed at once, and so is what was not
-checked and what that leaves unproven.
+must fit the model. The headers must have what llama.cpp asks for when it loads
+a model. Everything found is listed at once, and so is what was not checked and
+what that leaves unproven.
 
 A folder is what lies right in it, and what MANIFEST.sha256 lists below it. With
 a list it may hold several models, all of which are checked; expectations, pin
