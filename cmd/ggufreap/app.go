@@ -69,7 +69,7 @@ func newApp(con *ui.Console) *cli.App {
 			versionCommand(con),
 		},
 	}
-	app.Commands = append(app.Commands, helpCommand(con, app))
+	app.Commands = append(app.Commands, manCommand(con, app), helpCommand(con, app))
 	for _, cmd := range app.Commands {
 		args.Prepare(cmd)
 	}

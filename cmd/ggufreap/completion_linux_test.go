@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/help"
+	"ggufreap/cmd/ggufreap/internal/ui"
 )
 
 // TestComplete asks as the scripts do.
@@ -141,4 +143,49 @@ func wantProgram(t *testing.T, name string) {
 	if _, err := exec.LookPath(name); err != nil {
 		t.Fatalf("%v: make tools installs it", err)
 	}
+}
+
+// TestManPages wants pages that mandoc finds sound, and in which all flags and commands are.
+func TestManPages(t *testing.T) {
+	wantProgram(t, "mandoc")
+	t.Chdir(t.TempDir())
+	succeed(t, "man", "-o", "man")
+	pages, err := filepath.Glob(filepath.Join("man", "*.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, _ := exec.Command("mandoc", append([]string{"-Tlint", "-Wwarning"}, pages...)...).Output()
+	for line := range strings.Lines(string(out)) {
+		if !strings.HasSuffix(line, "missing date, using \"\": TH\n") { // a test has no commit
+			t.Error(line)
+		}
+	}
+	app := newApp(ui.New(nil, nil, nil))
+	whole := manText(t, filepath.Join("man", "ggufreap.1"))
+	for _, cmd := range help.Commands(app) {
+		if !strings.Contains(whole, "ggufreap-"+cmd.Name+"(1)") {
+			t.Errorf("ggufreap.1 lacks %s", cmd.Name)
+		}
+		page := manText(t, filepath.Join("man", "ggufreap-"+cmd.Name+".1"))
+		for _, s := range help.Sections(cmd.Flags) {
+			for _, f := range s.Flags {
+				if !strings.Contains(page, f.Head()) {
+					t.Errorf("the page of %s lacks %s", cmd.Name, f.Head())
+				}
+			}
+		}
+	}
+	if len(pages) != len(help.Commands(app))+1 {
+		t.Errorf("%d pages", len(pages))
+	}
+}
+
+// manText returns what a reader of a man page sees.
+func manText(t *testing.T, page string) string {
+	t.Helper()
+	out, err := exec.Command("mandoc", "-Tascii", "-O", "width=200", page).Output()
+	if err != nil {
+		t.Fatalf("%s: %v", page, err)
+	}
+	return regexp.MustCompile(`.\x08`).ReplaceAllString(string(out), "")
 }
