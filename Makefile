@@ -5,12 +5,12 @@ help: ## show this list
 	@grep -hE '^[a-z0-9-]+:.* ## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z0-9-]+):.* ## /\1\t/' | expand -t 18
 
 .PHONY: build
-build: ## the program, static, in bin
-	CGO_ENABLED=0 go build -o bin/ ./cmd/ggufreap
+build: ## the programs, static, in bin
+	CGO_ENABLED=0 go build -o bin/ ./cmd/ggufreap ./cmd/ggufreap-engine
 
 .PHONY: install
-install: ## the program, static, where go install puts it
-	CGO_ENABLED=0 go install ./cmd/ggufreap
+install: ## the programs, static, where go install puts them
+	CGO_ENABLED=0 go install ./cmd/ggufreap ./cmd/ggufreap-engine
 	@echo "installed in $$(go env GOBIN | grep . || echo "$$(go env GOPATH)/bin")"
 
 .PHONY: dist

@@ -56,6 +56,7 @@ func newApp(con *ui.Console) *cli.App {
 		Commands: []*cli.Command{
 			inspectCommand(con),
 			pinCommand(con),
+			calibrateCommand(con),
 			planCommand(con),
 			pruneCommand(con),
 			reshardCommand(con),
@@ -63,6 +64,7 @@ func newApp(con *ui.Console) *cli.App {
 			verifyCommand(con),
 			evidenceCommand(con),
 			signCommand(con),
+			engineCommand(con),
 			schemaCommand(con),
 			demoCommand(con),
 			completionCommand(con),

@@ -22,11 +22,13 @@ import (
 	"time"
 
 	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/engines"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/progress"
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
 	"ggufreap/manifest"
+	"ggufreap/reap/engine/enginetest"
 )
 
 // chaos multiplies the sessions that end the program at random.
@@ -41,8 +43,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	os.Setenv(engines.Variable, "off") // what tests print must not depend on what the machine has
 	code := m.Run()
 	os.RemoveAll(programDir)
+	enginetest.Remove()
 	os.Exit(code)
 }
 

@@ -21,6 +21,9 @@ func TestImports(t *testing.T) {
 		"ggufreap/reap":            {"ggufreap/gguf/words", "ggufreap/gguf", "ggufreap/reap"},
 		"ggufreap/reap/planfile":   plans,
 		"ggufreap/reap/scorefile":  plans,
+		"ggufreap/reap/tally":      {},
+		"ggufreap/reap/engine":     {"ggufreap/reap/tally"},
+		"ggufreap/reap/measure":    plans,
 		"ggufreap/manifest":        pins,
 		"ggufreap/manifest/stage":  pins,
 		"ggufreap/manifest/sign":   signatures,
@@ -52,7 +55,7 @@ func TestImports(t *testing.T) {
 		}
 	}
 	for _, dep := range dependencies(t, "ggufreap/cmd/ggufreap") {
-		if strings.HasPrefix(dep, "github.com/ebitengine/purego") || dep == "ggufreap/reap/llama" {
+		if strings.HasPrefix(dep, "github.com/ebitengine/purego") || strings.HasPrefix(dep, "github.com/hybridgroup/yzma") || dep == "ggufreap/reap/llama" || dep == "ggufreap/reap/calibrate" {
 			t.Errorf("the command depends on %s: it must run where libffi is missing", dep)
 		}
 	}

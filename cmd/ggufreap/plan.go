@@ -133,6 +133,9 @@ func describeMeasurements(con *ui.Console, ch *choice) {
 		said += ", " + text.Count(m.Tokens, "token")
 	}
 	con.Field("measured", "%s, %s", text.Safe(ch.plan.Criterion.Inputs[0].File), said)
+	if m.Engine != "" {
+		con.Field("", "by %s", text.Safe(m.Engine))
+	}
 	if other := slices.DeleteFunc(m.Criteria(), func(name string) bool { return name == ch.plan.Criterion.Name }); len(other) > 0 {
 		con.Field("", "the file can be ranked by %s too", strings.Join(other, ", "))
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -17,11 +18,15 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"ggufreap/cmd/ggufreap/internal/calibration"
 	"ggufreap/cmd/ggufreap/internal/document"
 	"ggufreap/cmd/ggufreap/internal/release"
+	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/gguf"
 	"ggufreap/manifest"
 	"ggufreap/reap"
+	"ggufreap/reap/engine"
+	"ggufreap/reap/measure"
 	"ggufreap/reap/scorefile"
 )
 
@@ -161,6 +166,17 @@ func sampleDocuments(t *testing.T) map[string][]byte {
 		t.Fatal(err)
 	}
 	add(saliency)
+	for _, document := range []any{
+		*newEngineDocument("ggufreap-engine", &engine.Hello{Known: []string{"0.5.0"}, Devices: []engine.Device{{Name: "CPU", Total: 1}}}),
+		*calibration.NewDocument(&calibration.Campaign{Output: "s"}, &calibration.Result{Scores: m, Stable: true, Kinds: []*measure.Kind{{Label: "a", Weight: 1}}}),
+	} {
+		var b bytes.Buffer
+		con := ui.New(nil, &b, nil)
+		if err := errors.Join(con.JSON(document), con.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		add(b.Bytes())
+	}
 	return samples
 }
 

@@ -88,6 +88,15 @@ func (r *Run) Chunks() (done, all int) {
 	return done, all
 }
 
+// Previous returns how many chunks were measured before the last step.
+func (r *Run) Previous() int {
+	n := 0
+	for _, g := range r.groups[:max(r.next-1, 0)] {
+		n += len(g.chunks)
+	}
+	return n
+}
+
 // Seen returns how many experts got a token, of how many.
 func (r *Run) Seen() (seen, all int) {
 	total := tally.New(r.blocks, r.experts.Count)

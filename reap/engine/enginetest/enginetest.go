@@ -1,4 +1,5 @@
-// Package enginetest gives tests an engine program.
+// Package enginetest gives tests an engine program and the folder of its libraries. It needs
+// nothing of llama.cpp itself.
 package enginetest
 
 import (
@@ -9,7 +10,6 @@ import (
 	"testing"
 
 	"ggufreap/reap/engine"
-	"ggufreap/reap/llama/llamatest"
 )
 
 var build struct {
@@ -47,11 +47,11 @@ func Remove() {
 	}
 }
 
-// Start starts an engine with the libraries of [llamatest.Folder].
+// Start starts an engine with the libraries of [Folder].
 func Start(t testing.TB, o engine.Options) *engine.Engine {
 	t.Helper()
 	if o.Library == "" {
-		o.Library = llamatest.Folder(t)
+		o.Library = Folder(t)
 	}
 	e, err := engine.Start(t.Context(), Program(t), o)
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"ggufreap/reap/engine/enginetest"
 	"ggufreap/reap/llama"
 )
 
@@ -41,39 +41,7 @@ func Logits(t testing.TB, path string, tokens []int) [][]float32 {
 }
 
 // Folder returns the folder that the library is loaded from.
-func Folder(t testing.TB) string {
-	t.Helper()
-	dir, err := folder()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-func folder() (string, error) {
-	for _, variable := range []string{"GGUFREAP_LLAMA_LIB", "YZMA_LIB", "GGUFREAP_ENGINE"} {
-		dir := os.Getenv(variable)
-		info, err := os.Stat(dir)
-		// GGUFREAP_ENGINE names the engine program; it named this folder once.
-		if dir != "" && (variable != "GGUFREAP_ENGINE" || err == nil && info.IsDir()) {
-			return dir, nil
-		}
-	}
-	dir, err := os.Getwd() // a test runs in its package's folder
-	if err != nil {
-		return "", err
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return filepath.Join(dir, ".engine"), nil
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return "", errors.New("no go.mod above the test's folder, and GGUFREAP_LLAMA_LIB is not set")
-		}
-		dir = parent
-	}
-}
+func Folder(t testing.TB) string { return enginetest.Folder(t) }
 
 // acceptsVariable names a model to a child of a test's process.
 const acceptsVariable = "GGUFREAP_TEST_ACCEPTS"
@@ -84,7 +52,7 @@ func init() {
 	if path == "" {
 		return
 	}
-	dir, err := folder()
+	dir, err := enginetest.FindFolder()
 	if err == nil {
 		var engine *llama.Engine
 		if engine, err = llama.Load(dir); err == nil {

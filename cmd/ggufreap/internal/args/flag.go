@@ -67,6 +67,8 @@ func In(section string, flags ...cli.Flag) []cli.Flag {
 			f.Category = section
 		case *cli.IntFlag:
 			f.Category = section
+		case *cli.Float64Flag:
+			f.Category = section
 		case *cli.Uint64Flag:
 			f.Category = section
 		case *cli.IntSliceFlag:

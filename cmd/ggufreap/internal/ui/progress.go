@@ -40,3 +40,6 @@ func (con *Console) stopProgress() {
 		p.Stop()
 	}
 }
+
+// ShowsProgress reports whether lines about how far a task has come are wanted.
+func (con *Console) ShowsProgress() bool { return con.progressMode() != progress.None }

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/calibration"
+	"ggufreap/cmd/ggufreap/internal/engines"
+	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/reap"
+	"ggufreap/reap/engine"
+)
+
+const calibrateHelp = `Measure what the routed experts of a model do, by running it in llama.cpp.
+
+Usage:
+  ggufreap calibrate --self-text N [flags] -o scores.npz ARTIFACT
+  ggufreap calibrate --text FILE [flags] -o scores.npz ARTIFACT
+
+For each layer and expert: tokens routed, and sums of the router's weight g, of
+the size |f| of the expert's output, of g*|f| (REAP), and of the energy of what
+enters its down projection. "plan --from scores.npz" ranks by them. The sums are
+exact: threads, batches and the order of texts change no bit of them.
+
+Two files are written: scores.npz, which numpy and the community's tools read,
+and scores.json, which says too what was measured, on what, how and by which
+llama.cpp.
+
+A model larger than memory: every pass over the layers reads the file once and
+serves --ubatch tokens. 1,000,000 tokens of a 330 GB file at --ubatch 4096 are
+about 250 passes; at 2 GB/s each takes three minutes. Give --ctx 2048 --batch
+4096 --ubatch 4096, so that two chunks are computed in one pass. Each token
+takes 4 bytes for each word of the vocabulary: 2.7 GB in that example.
+
+Flags:
+
+Examples:
+  ggufreap calibrate --self-text 65536 -o scores.npz Model.gguf
+  ggufreap calibrate --text code=a.jsonl --text prose=b.txt -o scores.npz M.gguf
+  ggufreap plan --from scores.npz --keep 96 -o plan.json Model.gguf
+`
+
+func calibrateCommand(con *ui.Console) *cli.Command {
+	return &cli.Command{
+		Name:        "calibrate",
+		Usage:       "measure the routed experts by running the model in llama.cpp",
+		Description: calibrateHelp,
+		Flags: slices.Concat([]cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the scores to `FILE`"},
+			&cli.BoolFlag{Name: "force", Usage: "replace files that exist"},
+			&cli.BoolFlag{Name: "resume", Usage: "go on after an interruption, with the same bits"},
+			&cli.StringFlag{Name: "pin", Usage: "`FILE`: the model's pin: the scores then name its weights too"},
+			&cli.BoolFlag{Name: "json", Usage: "print what was measured as JSON"},
+		}, progressFlags(con), textFlags(), args.In("How far",
+			&cli.IntFlag{Name: "keep", Usage: "`N`: how many experts you mean to keep: how far the keep lists of two halves of the text agree is told for it (568 of 896, half of any other number)"},
+			&cli.Float64Flag{Name: "until-stable", Usage: "`X`: stop when they agree by X, such as 0.98"},
+		), runFlags()),
+		Action: func(c *cli.Context) error { return calibrateAction(con, c) },
+	}
+}
+
+// textFlags say what is measured on.
+func textFlags() []cli.Flag {
+	return args.In("What to measure on",
+		&cli.StringSliceFlag{Name: "text", Usage: "`FILE`: a text, or LABEL=FILE to keep kinds of text apart, or LABEL=FILE:WEIGHT to have it count for more or less (repeatable). " +
+			"Plain text, or lines of JSON (.jsonl): {\"text\": ...}, {\"messages\": [...]}, {\"tokens\": [...]}"},
+		&cli.IntFlag{Name: "self-text", Usage: "`N`: let the model write N tokens itself and measure on them: no text of yours is needed, and none is chosen by accident, but what you use the model for may differ"},
+		&cli.Uint64Flag{Name: "seed", Usage: "`N`: seed of what the model writes (0)"},
+		&cli.IntFlag{Name: "ctx", Usage: "`N`: tokens of a chunk, which sees nothing of the others (2048, or what the model was trained on if less)"},
+		args.OneOf(&cli.StringFlag{Name: "bos", Value: "auto", Usage: "`MODE`: auto, on or off: begin each chunk with BOS (auto: as the model does)"}, "auto", "on", "off"),
+		&cli.BoolFlag{Name: "special", Usage: "text that spells a special token becomes that token"},
+		args.OneOf(&cli.StringFlag{Name: "tail", Value: "keep", Usage: "`MODE`: keep or drop what is left of a text after whole chunks (keep)"}, "keep", "drop"),
+		&cli.StringFlag{Name: "template", Usage: "`NAME`: chat template for messages, of those that llama.cpp knows by name, such as chatml (the model's own)"},
+	)
+}
+
+// runFlags are llama.cpp's.
+func runFlags() []cli.Flag {
+	return args.In("How llama.cpp runs",
+		&cli.IntFlag{Name: "threads", Usage: "`N` (as many as there are processors; fewer are faster on a busy machine)"},
+		&cli.IntFlag{Name: "batch", Value: 512, Usage: "`N`: tokens of chunks that are computed side by side (512)"},
+		&cli.IntFlag{Name: "ubatch", Usage: "`N`: tokens that are computed at a time (512, less where the vocabulary is large)"},
+		&cli.IntFlag{Name: "gpu-layers", Usage: "`N`: layers on devices other than the processor (0)"},
+		&cli.StringFlag{Name: "devices", Usage: "`A,B`: which of them, as \"ggufreap engine\" names them"},
+		&cli.StringFlag{Name: "tensor-split", Usage: "`X,Y`: shares of each"},
+		&cli.StringFlag{Name: "rpc", Usage: "`HOST:PORT,...`: llama.cpp's workers on other machines; this and the three above were written from headers and have not been tried"},
+		args.OneOf(&cli.StringFlag{Name: "mmap", Value: "on", Usage: "`MODE`: on or off: map the files, or read them into memory (on)"}, "on", "off"),
+		libraryFlag(),
+	)
+}
+
+func calibrateAction(con *ui.Console, c *cli.Context) error {
+	campaign, err := readCampaign(c)
+	if err != nil {
+		return err
+	}
+	s, err := openSource(con, c)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	warnOfSource(con, s)
+	if err := s.bindPin(c, c.String("pin")); err != nil {
+		return err
+	}
+	if err := checkMeasurable(s, campaign); err != nil {
+		return err
+	}
+	e, err := engines.Usable(c.Context, c.String("llama-lib"))
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	result, err := campaign.Run(c.Context, con, e)
+	if err != nil {
+		return s.named(err)
+	}
+	if c.Bool("json") {
+		return con.JSON(*calibration.NewDocument(campaign, result))
+	}
+	calibration.Describe(con, campaign, result)
+	return nil
+}
+
+// checkMeasurable refuses a model that cannot be measured, and completes what depends on it.
+func checkMeasurable(s *source, campaign *calibration.Campaign) error {
+	if s.experts.Architecture == "llama4" {
+		return hint.With(s.named(fmt.Errorf("its router's weights scale the input of the experts, not their output: g*|f| has no meaning in it")),
+			"plan ranks it by its router: ggufreap plan --keep N")
+	}
+	if campaign.Keep == 0 {
+		campaign.Keep = max(s.experts.Count/2, s.experts.Used)
+		for _, preset := range reap.Presets {
+			if preset.Experts == s.experts.Count {
+				campaign.Keep = preset.Keep
+			}
+		}
+	}
+	if err := s.experts.CheckKeep(campaign.Keep); err != nil {
+		return s.named(err)
+	}
+	campaign.Model, campaign.Experts = s.Model, s.experts
+	var named reap.Plan
+	s.claim(&named)
+	campaign.Source = named.Source
+	return nil
+}
+
+// readCampaign reads the flags.
+func readCampaign(c *cli.Context) (*calibration.Campaign, error) {
+	k := &calibration.Campaign{
+		Texts: c.StringSlice("text"), Self: c.Int("self-text"), Seed: c.Uint64("seed"),
+		Context: c.Int("ctx"), BOS: c.String("bos"), Special: c.Bool("special"), Template: c.String("template"),
+		Batch: c.Int("batch"), Ubatch: c.Int("ubatch"), Keep: c.Int("keep"), Stable: c.Float64("until-stable"),
+		Resume: c.Bool("resume"), Force: c.Bool("force"),
+		Open: engine.OpenOptions{Threads: c.Int("threads"), GPULayers: c.Int("gpu-layers"), Devices: commaList(c, "devices"), RPC: commaList(c, "rpc")},
+	}
+	k.Output = strings.TrimSuffix(strings.TrimSuffix(c.String("output"), ".npz"), ".json")
+	switch {
+	case k.Output == "":
+		return nil, hint.With(args.Usagef("nothing says where to write the scores"), "-o scores.npz")
+	case len(k.Texts) == 0 && k.Self == 0:
+		return nil, hint.With(args.Usagef("nothing to measure on"), "--self-text 65536 lets the model write its own, --text FILE gives it yours")
+	case c.IsSet("seed") && k.Self == 0:
+		return nil, args.Usagef("--seed is for --self-text, nothing else is random")
+	case c.IsSet("until-stable") && !(k.Stable > 0 && k.Stable <= 1):
+		return nil, args.Usagef("--until-stable is %v, want a share such as 0.98", k.Stable)
+	case c.IsSet("ctx") && k.Context < 2:
+		return nil, args.Usagef("--ctx is %d, want 2 tokens at least", k.Context)
+	}
+	for _, name := range []string{"self-text", "keep", "threads", "batch", "ubatch", "gpu-layers"} {
+		if c.IsSet(name) && c.Int(name) < 1 && (name != "gpu-layers" || c.Int(name) < 0) {
+			return nil, args.Usagef("--%s is %d, want a number above 0", name, c.Int(name))
+		}
+	}
+	k.DropTail, k.Open.NoMmap = c.String("tail") == "drop", c.String("mmap") == "off"
+	for _, share := range commaList(c, "tensor-split") {
+		x, err := strconv.ParseFloat(share, 32)
+		if err != nil {
+			return nil, args.Usagef("--tensor-split has %q, want numbers with commas between them", share)
+		}
+		k.Open.TensorSplit = append(k.Open.TensorSplit, float32(x))
+	}
+	return k, nil
+}
+
+// commaList returns the parts of a flag that commas divide.
+func commaList(c *cli.Context, name string) []string {
+	if c.String(name) == "" {
+		return nil
+	}
+	return strings.Split(c.String(name), ",")
+}

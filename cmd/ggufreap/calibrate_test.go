@@ -1,0 +1,251 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ggufreap/cmd/ggufreap/internal/engines"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
+	"ggufreap/reap/engine/enginetest"
+)
+
+// withEngine lets the program find the engine.
+func withEngine(t *testing.T) {
+	t.Helper()
+	library, err := filepath.Abs(enginetest.Folder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GGUFREAP_LLAMA_LIB", library)
+	t.Setenv(engines.Variable, enginetest.Program(t))
+}
+
+// trained is the trained model of the project.
+func trained(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("..", "..", "testdata", "trained", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// head writes the first bytes of a text of the trained model.
+func head(t *testing.T, name string, size int) string {
+	t.Helper()
+	f, err := os.Open(trained(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, int64(size)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// works runs the program and wants it to succeed.
+func works(t *testing.T, args ...string) string {
+	t.Helper()
+	r := ggufreap(t, args...)
+	if r.code != exitOK {
+		t.Fatalf("%q: exit %d\n%s%s", args, r.code, r.stdout, r.stderr)
+	}
+	return r.stdout
+}
+
+// fails runs the program and wants an error with the given words.
+func fails(t *testing.T, want string, args ...string) {
+	t.Helper()
+	if r := ggufreap(t, args...); r.code != exitFailed || !strings.Contains(r.stderr, want) {
+		t.Errorf("%q: exit %d, stderr %q, want %q", args, r.code, r.stderr, want)
+	}
+}
+
+// The road: calibrate, plan, prune, verify. Both score files give one plan, which says that it
+// was measured and by what.
+func TestCalibrateToRelease(t *testing.T) {
+	model := trained(t, "dots1-trained-Q8_0.gguf")
+	prose, code := head(t, "prose.calib.txt", 6000), head(t, "code.calib.txt", 6000)
+	withEngine(t)
+	t.Chdir(t.TempDir())
+	said := works(t, "calibrate", "--threads", "1", "--text", "prose="+prose, "--text", "code="+code, "--keep", "16", "-o", "s.npz", model)
+	for _, want := range []string{"96 of 96 got a token, in 3 layers", "text            prose, 6,000 tokens", "llama.cpp 0.5.0", "agreement       two halves"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("calibrate says\n%swant %q", said, want)
+		}
+	}
+	if exists("s.checkpoint") {
+		t.Error("a checkpoint is left")
+	}
+	for _, scores := range []string{"s.npz", "s.json"} {
+		said := works(t, "plan", "--keep", "16", "--from", scores, "-o", scores+".plan", model)
+		if !strings.Contains(said, "measured on text") || !strings.Contains(said, "12,000 tokens") || !strings.Contains(said, "llama.cpp 0.5.0") {
+			t.Errorf("plan of %s says\n%s", scores, said)
+		}
+	}
+	keeps := func(name string) string {
+		_, lists, _ := strings.Cut(string(readFile(t, name)), `"layers"`)
+		return lists
+	}
+	if keeps("s.npz.plan") != keeps("s.json.plan") {
+		t.Error("npz and document give other keep lists")
+	}
+	if said := works(t, "calibrate", "--json", "--force", "--threads", "1", "--text", prose, "-o", "j.npz", model); !strings.Contains(said, `"schema": "ggufreap/calibration/v1"`) || !strings.Contains(said, `"overlap": 0.`) {
+		t.Errorf("calibrate --json says\n%s", said)
+	}
+	works(t, "prune", "--plan", "s.json.plan", "-o", "release", model)
+	works(t, "verify", "release")
+}
+
+// An interrupted run that goes on gives the bits of one that was not interrupted.
+func TestCalibrateResumed(t *testing.T) {
+	model := trained(t, "dots1-trained-Q8_0.gguf")
+	text := head(t, "german.calib.txt", 40000)
+	withEngine(t)
+	t.Chdir(t.TempDir())
+	args := func(out string, more ...string) []string {
+		return append([]string{"calibrate", "--quiet", "--threads", "1", "--text", text, "-o", out}, append(more, model)...)
+	}
+	works(t, args("whole.npz")...)
+
+	interrupted := false
+	for wait := 200 * time.Millisecond; !interrupted && wait < time.Minute; wait = wait * 3 / 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), wait)
+		var stderr bytes.Buffer
+		code := run(ctx, ui.New(nil, io.Discard, &stderr), nil, append([]string{"ggufreap"}, args("part.npz", "--resume")...))
+		cancel()
+		if code == exitOK {
+			break
+		}
+		interrupted = exists("part.checkpoint") && strings.Contains(stderr.String(), "--resume goes on")
+	}
+	if !interrupted {
+		t.Fatal("no run was interrupted in the middle")
+	}
+	if exists("part.npz") {
+		t.Error("scores of an interrupted run are there")
+	}
+	fails(t, "an earlier run was interrupted", args("part.npz")...)
+	fails(t, "chunks was", args("part.npz", "--resume", "--ctx", "100")...)
+	works(t, args("part.npz", "--resume")...)
+	for _, ending := range []string{".npz", ".json"} {
+		if !bytes.Equal(readFile(t, "part"+ending), readFile(t, "whole"+ending)) {
+			t.Errorf("%s differs from that of a run that was not interrupted", ending)
+		}
+	}
+}
+
+// A checkpoint that cannot be written is an error that names it; what stood there stays.
+func TestCalibrateCheckpointThatCannotBeWritten(t *testing.T) {
+	model := trained(t, "dots1-trained-Q8_0.gguf")
+	text := head(t, "german.calib.txt", 60000)
+	withEngine(t)
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll("s.checkpoint/inside", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+	defer cancel()
+	var stderr bytes.Buffer
+	code := run(ctx, ui.New(nil, io.Discard, &stderr), nil, []string{"ggufreap", "calibrate", "--force", "--threads", "1", "--text", text, "-o", "s.npz", model})
+	if code == exitOK || exists("s.npz") {
+		t.Errorf("exit %d: %s", code, stderr.String())
+	}
+}
+
+// What the model writes itself is the same in every run, and is kept.
+func TestCalibrateOnSelfWrittenText(t *testing.T) {
+	model := trained(t, "dots1-trained-Q8_0.gguf")
+	withEngine(t)
+	t.Chdir(t.TempDir())
+	for _, out := range []string{"a.npz", "b.npz"} {
+		said := works(t, "calibrate", "--threads", "1", "--ctx", "64", "--self-text", "900", "--seed", "3", "-o", out, model)
+		if !strings.Contains(said, "that the model wrote") {
+			t.Errorf("calibrate says\n%s", said)
+		}
+	}
+	if !bytes.Equal(readFile(t, "a.npz"), readFile(t, "b.npz")) || !bytes.Equal(readFile(t, "a.self.jsonl"), readFile(t, "b.self.jsonl")) {
+		t.Error("two runs with one seed differ")
+	}
+	works(t, "calibrate", "--threads", "1", "--ctx", "64", "--self-text", "900", "--seed", "4", "-o", "c.npz", model)
+	if bytes.Equal(readFile(t, "a.self.jsonl"), readFile(t, "c.self.jsonl")) {
+		t.Error("another seed writes the same text")
+	}
+	// The tokens can be measured again as they are.
+	works(t, "calibrate", "--threads", "1", "--ctx", "64", "--text", "self=a.self.jsonl", "-o", "again.npz", model)
+	if !bytes.Equal(readFile(t, "again.npz"), readFile(t, "a.npz")) {
+		t.Error("the text that was kept gives other scores")
+	}
+}
+
+func TestCalibrateRefuses(t *testing.T) {
+	model := trained(t, "dots1-trained-Q8_0.gguf")
+	library := enginetest.Folder(t)
+	program := enginetest.Program(t)
+	t.Chdir(t.TempDir())
+	for name, data := range map[string]string{"empty.txt": "", "one.txt": "x", "latin.txt": "gr\xfcn", "bad.jsonl": "{\"text\": \"abc\"}\n[1]\n"} {
+		if err := os.WriteFile(name, []byte(data), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fails(t, "no engine", "calibrate", "--self-text", "100", "-o", "s.npz", model)
+	t.Setenv("GGUFREAP_LLAMA_LIB", library)
+	t.Setenv(engines.Variable, library)
+	fails(t, "a folder: it names the engine program", "calibrate", "--self-text", "100", "-o", "s.npz", model)
+	t.Setenv(engines.Variable, program)
+	fails(t, "nothing to measure on", "calibrate", "-o", "s.npz", model)
+	fails(t, "nothing says where to write", "calibrate", "--self-text", "9", model)
+	fails(t, "empty.txt: nothing to measure on: 0 tokens", "calibrate", "--text", "empty.txt", "-o", "s.npz", model)
+	fails(t, "one.txt: nothing to measure on: 1 token", "calibrate", "--text", "one.txt", "-o", "s.npz", model)
+	fails(t, "byte 2 is not UTF-8", "calibrate", "--text", "latin.txt", "-o", "s.npz", model)
+	fails(t, "line 2", "calibrate", "--text", "bad.jsonl", "-o", "s.npz", model)
+	fails(t, "want a whole number", "calibrate", "--self-text", "many", "-o", "s.npz", model)
+	fails(t, "llama.cpp libraries not found", "calibrate", "--llama-lib", t.TempDir(), "--self-text", "9", "-o", "s.npz", model)
+
+	llama4, err := gguftest.Architecture("llama4", gguftest.ArchitectureOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, llama4, gguf.Split{})
+	fails(t, "scale the input of the experts", "calibrate", "--self-text", "9", "-o", "s.npz", "llama4.gguf")
+
+	gating := gguftest.K3(gguftest.K3Options{Experts: 64, Used: 4}).Clone()
+	gating.Metadata.Set(gating.Metadata.ArchKey("expert_gating_func"), gguf.Uint32Value(99))
+	write(t, gating, gguf.Split{})
+	fails(t, "fatal error", "calibrate", "--self-text", "90", "-o", "s.npz", "K3.gguf")
+	if left, _ := filepath.Glob("s.*"); len(left) > 0 {
+		t.Errorf("files are left: %q", left)
+	}
+}
+
+func TestEngineSaysWhatIsThere(t *testing.T) {
+	fails(t, "no engine", "engine")
+	withEngine(t)
+	said := works(t, "engine")
+	for _, want := range []string{"llama.cpp       0.5.0", "devices         CPU", "known to work   0.5.0"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("engine says\n%swant %q", said, want)
+		}
+	}
+	if said := works(t, "engine", "--json"); !strings.Contains(said, `"schema": "ggufreap/engine/v1"`) {
+		t.Errorf("engine --json says\n%s", said)
+	}
+	fails(t, "llama.cpp libraries not found", "engine", "--llama-lib", t.TempDir())
+	t.Setenv("PATH", "")
+	t.Setenv(engines.Variable, filepath.Join(t.TempDir(), "nothing"))
+	fails(t, "no such file", "engine")
+}

@@ -1,0 +1,242 @@
+package calibration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"ggufreap/cmd/ggufreap/internal/files"
+	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
+	"ggufreap/gguf"
+	"ggufreap/reap"
+	"ggufreap/reap/engine"
+	"ggufreap/reap/measure"
+	"ggufreap/reap/scorefile"
+)
+
+// A Campaign is all that a run of calibrate is told.
+type Campaign struct {
+	Model   *gguf.Model
+	Experts *reap.Experts
+	Source  reap.Source // what the scores name as their model
+	Output  string      // path without the ending
+
+	Texts    []string // LABEL=FILE:WEIGHT
+	Self     int      // tokens that the model writes itself, 0 for none
+	Seed     uint64
+	Context  int    // tokens of a chunk, 0 for 2048 or what the model was trained on
+	BOS      string // auto, on, off
+	Special  bool
+	DropTail bool
+	Template string
+	Batch    int // tokens of chunks side by side
+	Ubatch   int // tokens computed at a time, 0 for as many as memory allows
+	Open     engine.OpenOptions
+
+	Keep   int     // the count that agreement is told for
+	Stable float64 // agreement of the halves that ends the run, 0 for none
+	Resume bool
+	Force  bool
+}
+
+// The files of a campaign.
+func (c *Campaign) NPZ() string        { return c.Output + ".npz" }
+func (c *Campaign) JSON() string       { return c.Output + ".json" }
+func (c *Campaign) Checkpoint() string { return c.Output + ".checkpoint" }
+func (c *Campaign) SelfText() string   { return c.Output + ".self.jsonl" }
+
+// A Result is what a campaign came to.
+type Result struct {
+	Scores                *scorefile.Measurements
+	Build                 string
+	Kinds                 []*measure.Kind
+	Tokens, AllTokens     int
+	Chunks, AllChunks     int
+	Seen, Experts         int
+	Stability             measure.Stability
+	Stable                bool // it is known
+	Early                 bool // the run ended before all texts were measured, since the halves agreed
+	Context, Ubatch, Side int
+	Took                  time.Duration
+	Resumed               int // tokens that an earlier run had measured
+}
+
+// Run measures and writes the scores.
+func (c *Campaign) Run(ctx context.Context, con *ui.Console, e *engine.Engine) (*Result, error) {
+	if err := c.checkFiles(); err != nil {
+		return nil, err
+	}
+	opened, err := c.open(ctx, con, e)
+	if err != nil {
+		return nil, err
+	}
+	rules, ubatch, side := c.settle(opened)
+	texts, err := c.read(ctx, con, e, opened, rules)
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := measure.Cut(ctx, reader{e}, rules, texts)
+	if err != nil {
+		return nil, err
+	}
+	w := &work{Campaign: c, con: con, run: measure.NewRun(c.Experts, kinds, side), basis: c.basis(e.Hello(), texts, rules, side)}
+	if err := w.resume(); err != nil {
+		return nil, err
+	}
+	r := &Result{Build: e.Hello().Build(), Kinds: kinds, Context: rules.Context, Ubatch: ubatch, Side: side}
+	r.Resumed, _ = w.run.Tokens()
+	begin := time.Now()
+	if err := w.measure(ctx, newMeter(e, c.Experts, rules.Context, ubatch, side)); err != nil {
+		return nil, err
+	}
+	r.Took = time.Since(begin)
+	return r, w.finish(r, rules)
+}
+
+// checkFiles refuses to write over what is there.
+func (c *Campaign) checkFiles() error {
+	for _, path := range []string{c.NPZ(), c.JSON()} {
+		if err := files.CheckOutput(path, c.Force, c.Model.Paths()); err != nil {
+			return err
+		}
+	}
+	_, err := os.Stat(c.Checkpoint())
+	there := err == nil
+	switch {
+	case there && !c.Resume && !c.Force:
+		return hint.With(fmt.Errorf("%s: an earlier run was interrupted", text.Safe(c.Checkpoint())), "--resume goes on with it, --force begins anew")
+	case !there && c.Resume && !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	return nil
+}
+
+func (c *Campaign) open(ctx context.Context, con *ui.Console, e *engine.Engine) (*engine.Opened, error) {
+	p := con.StartProgress("load", c.Model.FileBytes())
+	defer p.Finish()
+	loaded := int64(0)
+	e.Report = func(a engine.Alive) {
+		if now := int64(a.Share * float64(c.Model.FileBytes())); now > loaded {
+			p.Add(now - loaded)
+			loaded = now
+		}
+	}
+	defer func() { e.Report = nil }()
+	return e.Open(ctx, c.Model.Paths()[0], c.Open)
+}
+
+// The defaults.
+const (
+	usualContext = 2048
+	usualUbatch  = 512
+	logitMemory  = 192 << 20 // all tokens have logits, which take 4 bytes for each word of the vocabulary
+)
+
+// settle settles what was left open, by what the model is.
+func (c *Campaign) settle(o *engine.Opened) (rules measure.Rules, ubatch, side int) {
+	rules = measure.Rules{Context: c.Context, BOS: -1, Special: c.Special, DropTail: c.DropTail, Template: c.Template}
+	if rules.Context == 0 {
+		rules.Context = usualContext
+		if o.Context > 0 {
+			rules.Context = min(usualContext, o.Context)
+		}
+	}
+	if c.BOS == "on" || c.BOS == "auto" && o.AddBOS {
+		rules.BOS = o.BOS
+	}
+	ubatch = c.Ubatch
+	if ubatch == 0 {
+		ubatch = max(min(max(usualUbatch, c.Batch), logitMemory/(4*max(o.Vocabulary, 1))), 32)
+	}
+	return rules, ubatch, max(1, c.Batch/rules.Context)
+}
+
+// read reads the texts, and has the model write its own.
+func (c *Campaign) read(ctx context.Context, con *ui.Console, e *engine.Engine, o *engine.Opened, rules measure.Rules) ([]*measure.Text, error) {
+	var texts []*measure.Text
+	if c.Self > 0 {
+		t, err := c.readSelf(ctx, con, e, rules)
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, t)
+	}
+	for _, s := range c.Texts {
+		label, path, weight, err := measure.ParseSource(s)
+		if err != nil {
+			return nil, err
+		}
+		data, err := files.Read(path)
+		if err != nil {
+			return nil, err
+		}
+		t, err := measure.ReadText(label, path, weight, data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", text.Safe(path), err)
+		}
+		if o.NoText && hasText(t) {
+			return nil, fmt.Errorf("%s: the model has no tokenizer: it takes lines of JSON with \"tokens\" only", text.Safe(path))
+		}
+		texts = append(texts, t)
+	}
+	return texts, nil
+}
+
+func hasText(t *measure.Text) bool {
+	for _, d := range t.Documents {
+		if d.Tokens == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// readSelf reads what the model has written in an earlier run, or has it write.
+func (c *Campaign) readSelf(ctx context.Context, con *ui.Console, e *engine.Engine, rules measure.Rules) (*measure.Text, error) {
+	path := c.SelfText()
+	if c.Resume {
+		if lines, err := files.Read(path); err == nil {
+			return selfText(path, lines, 1)
+		}
+	}
+	told := &pace{con: con, what: "writing", all: c.Self, begun: time.Now()}
+	lines, err := writeText(ctx, e, c.Self, rules.Context, c.Seed, func(done int) { told.tell(done, nil) })
+	if err != nil {
+		return nil, err
+	}
+	if _, err := files.Write(path, true, c.Model.Paths(), files.Bytes(lines)); err != nil {
+		return nil, err
+	}
+	return selfText(path, lines, 1)
+}
+
+// basis names all that the sums depend on.
+func (c *Campaign) basis(h *engine.Hello, texts []*measure.Text, rules measure.Rules, side int) map[string]string {
+	var shards, from, devices []string
+	for _, path := range c.Model.Paths() {
+		if info, err := os.Stat(path); err == nil {
+			shards = append(shards, fmt.Sprintf("%d bytes of %s", info.Size(), info.ModTime().UTC().Format(time.RFC3339Nano)))
+		}
+	}
+	for _, t := range texts {
+		from = append(from, fmt.Sprintf("%s=%s:%v", t.Label, t.SHA256, t.Weight))
+	}
+	for _, d := range h.Devices {
+		devices = append(devices, d.Name+" "+d.Description)
+	}
+	return map[string]string{
+		"model":         c.Source.StructureDigest,
+		"model's files": strings.Join(shards, ", "),
+		"engine":        h.Build(),
+		"devices":       fmt.Sprintf("%s; %+v", strings.Join(devices, ", "), c.Open.Devices),
+		"texts":         strings.Join(from, " "),
+		"chunks":        fmt.Sprintf("%+v, %d side by side", rules, side),
+		"end":           fmt.Sprintf("keep %d, stable %v", c.Keep, c.Stable),
+	}
+}
