@@ -8,6 +8,8 @@ import (
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
+	"ggufreap/gguf/remote"
+	"ggufreap/manifest/verify"
 )
 
 // fetchFlags are the flags of every command that takes an address.
@@ -23,6 +25,24 @@ func describeFetched(con *ui.Console, m *gguf.Model) {
 	if far := hub.Of(m); far != nil {
 		far.Describe(con, m)
 	}
+}
+
+// askListing asks the hub what it lists at an address, and what it states of that.
+func askListing(con *ui.Console, c *cli.Context, address string) (*verify.Listing, remote.Facts, error) {
+	fetch, err := readFetch(c)
+	if err != nil {
+		return nil, remote.Facts{}, err
+	}
+	if !remote.IsAddress(address) {
+		return nil, remote.Facts{}, args.Usagef("%q is no address of the hub, want hf://OWNER/REPO[@REVISION][/PATH]", address)
+	}
+	folder, _, err := hub.Open(c.Context, con, fetch, address)
+	if err != nil {
+		return nil, remote.Facts{}, err
+	}
+	defer folder.Close()
+	listing, err := folder.Listing()
+	return listing, folder.Facts(), err
 }
 
 // readFetch reads them.

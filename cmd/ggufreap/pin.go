@@ -15,6 +15,7 @@ import (
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
+	"ggufreap/gguf/remote"
 	"ggufreap/manifest"
 	"ggufreap/manifest/lists"
 	"ggufreap/manifest/verify"
@@ -62,7 +63,7 @@ func pinCommand(con *ui.Console) *cli.Command {
 			typeFlag(),
 		}, progressFlags(con), fetchFlags(), declaredFlags(), args.In("Check",
 			&cli.StringFlag{Name: "check", Usage: "`FILE`: compare the artifact with a pin, a list of SHA-256 sums, a manifest of llama-gguf-hash, " +
-				"or a saved listing of the Hugging Face hub (api/models/REPO/tree/REVISION)"},
+				"a saved listing of the Hugging Face hub (api/models/REPO/tree/REVISION), or the hub's at an address: hf://OWNER/REPO"},
 			&cli.BoolFlag{Name: "quick", Usage: "compare sizes, headers and metadata only"},
 		)),
 		Action: func(c *cli.Context) error { return pinAction(con, c) },
@@ -256,6 +257,22 @@ func declaredFacts(d manifest.Declared) [][2]string {
 	return said
 }
 
+// readEvidence reads the file of --check, or asks the hub for its listing, and whose that is.
+func readEvidence(con *ui.Console, c *cli.Context) (e verify.Evidence, repo, revision string, err error) {
+	if !remote.IsAddress(c.String("check")) {
+		e, err = verify.ReadEvidence(c.String("check"))
+		return e, c.String("repo"), c.String("revision"), err
+	}
+	if c.IsSet("repo") || c.IsSet("revision") {
+		return nil, "", "", args.Usagef("the address of --check says what --repo and --revision would")
+	}
+	listing, facts, err := askListing(con, c, c.String("check"))
+	if err != nil {
+		return nil, "", "", err
+	}
+	return listing.Files, facts.Repo, facts.Commit, nil
+}
+
 // checkArtifact compares an artifact with what a file says of it.
 func checkArtifact(con *ui.Console, c *cli.Context) error {
 	switch {
@@ -264,7 +281,7 @@ func checkArtifact(con *ui.Console, c *cli.Context) error {
 	case c.IsSet("license") || c.IsSet("quantization-label") || c.IsSet("base-model"):
 		return args.Usagef("--check compares bytes; of what is said it takes --repo and --revision only, which a tree listing lacks")
 	}
-	evidence, err := verify.ReadEvidence(c.String("check"))
+	evidence, repo, revision, err := readEvidence(con, c)
 	if err != nil {
 		return err
 	}
@@ -276,8 +293,8 @@ func checkArtifact(con *ui.Console, c *cli.Context) error {
 	p := con.StartProgress("check", m.FileBytes())
 	seen, err := verify.Check(c.Context, m, evidence, verify.CheckOptions{
 		Quick:    c.Bool("quick"),
-		Repo:     c.String("repo"),
-		Revision: c.String("revision"),
+		Repo:     repo,
+		Revision: revision,
 		Workers:  c.Int("workers"),
 		Progress: p.Set,
 	})

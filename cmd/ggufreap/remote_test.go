@@ -235,6 +235,53 @@ func TestReshardChecksTheHubsSums(t *testing.T) {
 	}
 }
 
+// TestFilesAgainstTheHub holds downloaded files against what the hub lists.
+func TestFilesAgainstTheHub(t *testing.T) {
+	h, files := onHub(t, smallK3(), 4)
+	h.Add("org/K3", "IQ1_S/README.md", strings.NewReader("x"), 1)
+	dir := filepath.Dir(files[0])
+	check := func(code int, wants ...string) {
+		t.Helper()
+		for _, line := range [][]string{
+			{"verify", "--against", "hf://org/K3", dir},
+			{"pin", "--check", "hf://org/K3", dir},
+			{"verify", "--against", h.Endpoint() + "/org/K3/tree/main/IQ1_S", files[0]},
+		} {
+			r := ggufreap(t, line...)
+			if r.code != code {
+				t.Errorf("%s: exit %d\n%s%s", line, r.code, r.stdout, r.stderr)
+			}
+			for _, want := range wants {
+				if !strings.Contains(r.stdout, want) {
+					t.Errorf("%s: %q is not in\n%s", line, want, r.stdout)
+				}
+			}
+		}
+	}
+	check(exitOK, "sha256: 4 of 4", "other files too: 1")
+	data, err := os.ReadFile(files[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)-100] ^= 1
+	if err := os.WriteFile(files[2], data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	check(exitDiffers, filepath.Base(files[2])+": sha256 is", "sha256: 3 of 4")
+	if r := ggufreap(t, "verify", "--fast", "--against", "hf://org/K3", dir); r.code != exitOK || !strings.Contains(r.stdout, "sizes: 4 of 4") {
+		t.Errorf("--fast: exit %d\n%s", r.code, r.stdout)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "other.gguf"), data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if r := ggufreap(t, "verify", "--against", "hf://org/K3", files[0]); r.code != exitDiffers {
+		t.Errorf("exit %d\n%s", r.code, r.stdout)
+	}
+	if r := ggufreap(t, "verify", "hf://org/K3"); r.code != exitFailed || !strings.Contains(r.stderr, "verify --against hf://org/K3 DIR") {
+		t.Errorf("exit %d\n%s", r.code, r.stderr)
+	}
+}
+
 // TestSourceOnTheHubChanges ends a run, and refuses to go on, when the source is no longer
 // what it was.
 func TestSourceOnTheHubChanges(t *testing.T) {

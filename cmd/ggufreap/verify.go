@@ -10,6 +10,7 @@ import (
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/verification"
 	"ggufreap/gguf"
+	"ggufreap/gguf/remote"
 	"ggufreap/manifest"
 	"ggufreap/manifest/verify"
 )
@@ -37,6 +38,9 @@ and that MANIFEST.sha256 does not list, other folders, what inspect calls a
 warning, such as a missing tokenizer or what llama.cpp refuses, and a plan.json
 that is not there though the metadata names a plan.
 
+With --against every model file must be the one that the hub lists at an
+address, by size and SHA-256. The listing is asked for, and nothing else.
+
 With --source-pin the release is proven to be made of its source's bytes, with
 the source nowhere near: every tensor is the source's, or consists of the same
 experts of it, in the same order, as all tensors of its block do; nothing is
@@ -53,6 +57,7 @@ Exit codes:
 Examples:
   ggufreap verify K3-REAP568
   ggufreap verify --expect experts=568,shards=14 K3-REAP568
+  ggufreap verify --against hf://org/K3@9f62e4e K3
   ggufreap verify --fast K3-00001-of-00009.gguf
   ggufreap verify --source-pin K3.pin.json.zst K3-REAP568
 `
@@ -68,6 +73,7 @@ func verifyCommand(con *ui.Console) *cli.Command {
 			&cli.StringFlag{Name: "plan", Usage: "`FILE`: the plan that it must follow (plan.json, if it has one)"},
 			args.Suggest(&cli.StringSliceFlag{Name: "expect", Usage: "`KEY=VALUE[,KEY=VALUE...]`: facts the artifact must have: " + strings.Join(expectKeys, ", ")},
 				expectWords()...),
+			&cli.StringFlag{Name: "against", Usage: "`ADDRESS`: the files must be those that the hub lists there: hf://OWNER/REPO[@REVISION][/PATH]"},
 			&cli.BoolFlag{Name: "fast", Usage: "read headers only: no sums, no weights digest"},
 			&cli.BoolFlag{Name: "strict", Usage: "what is otherwise only noted is a finding"},
 			readersFlag(),
@@ -92,6 +98,9 @@ func expectWords() []string {
 func verifyAction(con *ui.Console, c *cli.Context) error {
 	if c.NArg() != 1 {
 		return hint.With(args.Usagef("verify takes one folder or file, got %d", c.NArg()), "ggufreap verify DIR")
+	}
+	if remote.IsAddress(c.Args().First()) {
+		return hint.With(args.Usagef("verify checks files of this machine, got an address"), "to hold a folder against it: ggufreap verify --against %s DIR", args.ShellQuote(remote.Redacted(c.Args().First())))
 	}
 	var expect []verify.Expectation
 	for _, s := range c.StringSlice("expect") {
@@ -118,6 +127,12 @@ func verifyAction(con *ui.Console, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	var listing *verify.Listing
+	if c.IsSet("against") {
+		if listing, _, err = askListing(con, c, c.String("against")); err != nil {
+			return err
+		}
+	}
 	p := con.StartProgress("verify", 0)
 	seen, err := verify.Release(c.Context, job.Path, verify.Options{
 		Fast:     c.Bool("fast"),
@@ -127,6 +142,7 @@ func verifyAction(con *ui.Console, c *cli.Context) error {
 		Source:   job.Source,
 		Measure:  func(m *gguf.Model) manifest.BuildOptions { return pinOptions(c, m) },
 		Prove:    job.Prove,
+		Listing:  listing,
 		Trust:    trust,
 		Workers:  c.Int("workers"),
 		Progress: p.Set,

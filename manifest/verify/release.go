@@ -38,6 +38,8 @@ type Options struct {
 	Measure func(m *gguf.Model) manifest.BuildOptions
 	// Prove says what is known of the opened release; nil for nothing.
 	Prove func(m *gguf.Model) ProveOptions
+	// Listing, unless nil, is what the files must be.
+	Listing *Listing
 	// Trust says whose signatures count.
 	Trust Trust
 	// Workers is how many files are read at once; 0 means one a processor.
@@ -85,6 +87,9 @@ func Release(ctx context.Context, path string, o Options) (*Report, error) {
 		return nil, err
 	}
 	if err := v.readData(ctx); err != nil {
+		return nil, err
+	}
+	if err := v.checkListing(ctx); err != nil {
 		return nil, err
 	}
 	if err := v.checkSignatures(ctx); err != nil {

@@ -18,7 +18,9 @@ import (
 	"ggufreap/gguf"
 	"ggufreap/gguf/remote"
 	"ggufreap/manifest"
+	"ggufreap/manifest/lists"
 	"ggufreap/manifest/stage"
+	"ggufreap/manifest/verify"
 )
 
 // Options are how the flags say that ranges are fetched.
@@ -176,6 +178,26 @@ func (f *Folder) Declare(said *manifest.Declared) {
 			*fact.field = &fact.text
 		}
 	}
+}
+
+// Listing returns what the hub lists in the folder.
+func (f *Folder) Listing() (*verify.Listing, error) {
+	identities, err := f.folders[0].Identities()
+	if err != nil {
+		return nil, err
+	}
+	l := &verify.Listing{Name: f.folders[0].Name()}
+	for _, id := range identities {
+		file := lists.TreeFile{Path: id.Path, Size: id.Size}
+		if id.SHA256 != "" {
+			file.SHA256 = new(manifest.Sum)
+			if err := file.SHA256.UnmarshalText([]byte(id.SHA256)); err != nil {
+				return nil, fmt.Errorf("%s%s: the hub's sha256: %w", l.Name, id.Name, err)
+			}
+		}
+		l.Files = append(l.Files, file)
+	}
+	return l, nil
 }
 
 // SHA256 returns what the hub lists as the sums of a model's files, in their order; zero
