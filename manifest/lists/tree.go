@@ -1,12 +1,14 @@
 package lists
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"ggufreap/gguf/jsondoc"
 	"ggufreap/manifest"
 )
 
@@ -14,6 +16,7 @@ import (
 const (
 	maxTreeBytes   = 64 << 20
 	maxTreeEntries = 200_000
+	maxTreeEntry   = 1 << 20 // bytes of one; those of the hub have less than a thousand
 )
 
 // A Tree is a listing of a repository's files as the Hugging Face hub answers
@@ -38,11 +41,14 @@ type TreeFile struct {
 // hash that is no SHA-256 and sizes that contradict each other are errors.
 func ReadTree(r io.Reader) (Tree, error) {
 	limited := &io.LimitedReader{R: r, N: maxTreeBytes + 1}
-	t := treeReader{json: json.NewDecoder(limited), seen: map[string]bool{}}
+	entry := &io.LimitedReader{R: limited}
+	t := treeReader{entry: entry, json: jsontext.NewDecoder(entry), seen: map[string]bool{}}
 	err := t.pages()
 	switch {
 	case limited.N == 0:
 		return nil, fmt.Errorf("tree listing: more than %d bytes", maxTreeBytes)
+	case err != nil && entry.N == 0:
+		return nil, fmt.Errorf("tree listing: entry %d has more than %d bytes", t.entries, maxTreeEntry)
 	case err != nil:
 		return nil, fmt.Errorf("tree listing: %w", err)
 	case len(t.files) == 0:
@@ -52,7 +58,8 @@ func ReadTree(r io.Reader) (Tree, error) {
 }
 
 type treeReader struct {
-	json    *json.Decoder
+	entry   *io.LimitedReader // what may be read for one entry
+	json    *jsontext.Decoder
 	entries int
 	files   Tree
 	seen    map[string]bool
@@ -61,134 +68,97 @@ type treeReader struct {
 // pages reads lists until the document ends.
 func (t *treeReader) pages() error {
 	for {
-		token, err := t.json.Token()
+		t.entry.N = maxTreeEntry
+		begin, err := t.json.ReadToken()
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
-			return err
+			return jsondoc.ReadError(err)
 		}
-		if token != json.Delim('[') {
-			return fmt.Errorf("want a list of entries, got %v", token)
+		if begin.Kind() != '[' {
+			return fmt.Errorf("want a list of entries, got %v", begin)
 		}
-		for t.json.More() {
+		for t.json.PeekKind() != ']' {
 			if t.entries++; t.entries > maxTreeEntries {
 				return fmt.Errorf("more than %d entries", maxTreeEntries)
 			}
-			if err := t.entry(); err != nil {
+			t.entry.N = maxTreeEntry
+			if err := t.readEntry(); err != nil {
 				return fmt.Errorf("entry %d: %w", t.entries, err)
 			}
 		}
-		if _, err := t.json.Token(); err != nil {
-			return err
+		if _, err := t.json.ReadToken(); err != nil {
+			return jsondoc.ReadError(err)
 		}
 	}
 }
 
-// entry reads one file or folder.
-func (t *treeReader) entry() error {
-	members, err := objectMembers(t.json)
-	if err != nil {
-		return err
+// A treeEntry is a file or folder as the hub tells it. Fields are nil where it does not.
+type treeEntry struct {
+	Type *string `json:"type"`
+	Path *string `json:"path"`
+	Size *int64  `json:"size"`
+	LFS  *struct {
+		OID  *string `json:"oid"`
+		Size *int64  `json:"size"`
+	} `json:"lfs"`
+}
+
+func (t *treeReader) readEntry() error {
+	var e treeEntry
+	if err := json.UnmarshalDecode(t.json, &e); err != nil {
+		return jsondoc.ReadError(err)
 	}
-	var kind, path string
-	if err := errors.Join(takeMember(members, "type", &kind), takeMember(members, "path", &path)); err != nil {
-		return err
-	}
-	if kind == "directory" {
+	switch {
+	case e.Type == nil:
+		return errMissing("type")
+	case e.Path == nil:
+		return errMissing("path")
+	case *e.Type == "directory":
 		return nil
+	case *e.Type != "file":
+		return fmt.Errorf("type is %q, want file or directory", *e.Type)
 	}
-	if kind != "file" {
-		return fmt.Errorf("type is %q, want file or directory", kind)
-	}
-	if err := manifest.CheckFileName(path); err != nil {
+	if err := manifest.CheckFileName(*e.Path); err != nil {
 		return err
 	}
-	if t.seen[path] {
-		return fmt.Errorf("path %q comes twice", path)
+	if t.seen[*e.Path] {
+		return fmt.Errorf("path %q comes twice", *e.Path)
 	}
-	t.seen[path] = true
-	f := TreeFile{Path: path}
-	if err := takeMember(members, "size", &f.Size); err != nil {
-		return fmt.Errorf("path %q: %w", path, err)
-	}
-	if err := f.readLFS(members["lfs"]); err != nil {
-		return fmt.Errorf("path %q: %w", path, err)
+	t.seen[*e.Path] = true
+	f, err := e.file()
+	if err != nil {
+		return fmt.Errorf("path %q: %w", *e.Path, err)
 	}
 	t.files = append(t.files, f)
 	return nil
 }
 
-// readLFS reads what is said of a file in large-file storage.
-func (f *TreeFile) readLFS(raw json.RawMessage) error {
-	if f.Size < 0 {
-		return fmt.Errorf("size is %d", f.Size)
+func errMissing(member string) error { return fmt.Errorf("member %q is missing", member) }
+
+// file returns what is told of a file.
+func (e *treeEntry) file() (TreeFile, error) {
+	f := TreeFile{Path: *e.Path}
+	if e.Size == nil {
+		return f, errMissing("size")
 	}
-	if raw == nil || string(raw) == "null" {
-		return nil
+	f.Size = *e.Size
+	lfs := e.LFS
+	switch {
+	case f.Size < 0:
+		return f, fmt.Errorf("size is %d", f.Size)
+	case lfs == nil:
+		return f, nil
+	case lfs.OID == nil:
+		return f, fmt.Errorf("lfs: %w", errMissing("oid"))
+	case lfs.Size != nil && *lfs.Size != f.Size:
+		return f, fmt.Errorf("size is %d, lfs.size is %d", f.Size, *lfs.Size)
 	}
-	members, err := objectMembers(json.NewDecoder(strings.NewReader(string(raw))))
+	sum, err := manifest.ParseSum(*lfs.OID)
 	if err != nil {
-		return fmt.Errorf("lfs: %w", err)
-	}
-	var oid string
-	size := f.Size
-	if err := takeMember(members, "oid", &oid); err != nil {
-		return fmt.Errorf("lfs: %w", err)
-	}
-	if members["size"] != nil {
-		if err := takeMember(members, "size", &size); err != nil {
-			return fmt.Errorf("lfs: %w", err)
-		}
-	}
-	if size != f.Size {
-		return fmt.Errorf("size is %d, lfs.size is %d", f.Size, size)
-	}
-	sum, err := manifest.ParseSum(oid)
-	if err != nil {
-		return fmt.Errorf("lfs.oid: %w", err)
+		return f, fmt.Errorf("lfs.oid: %w", err)
 	}
 	f.SHA256 = &sum
-	return nil
-}
-
-// objectMembers reads an object whose members must have different names.
-func objectMembers(d *json.Decoder) (map[string]json.RawMessage, error) {
-	token, err := d.Token()
-	if err != nil {
-		return nil, err
-	}
-	if token != json.Delim('{') {
-		return nil, fmt.Errorf("want an object, got %v", token)
-	}
-	members := map[string]json.RawMessage{}
-	for d.More() {
-		token, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		name := token.(string) // what else stands before a colon is an error of Token
-		if _, twice := members[name]; twice {
-			return nil, fmt.Errorf("member %q comes twice", name)
-		}
-		var raw json.RawMessage
-		if err := d.Decode(&raw); err != nil {
-			return nil, err
-		}
-		members[name] = raw
-	}
-	_, err = d.Token()
-	return members, err
-}
-
-// takeMember decodes a member that must be there.
-func takeMember(members map[string]json.RawMessage, name string, into any) error {
-	raw, ok := members[name]
-	if !ok || string(raw) == "null" {
-		return fmt.Errorf("member %q is missing", name)
-	}
-	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("member %q: %w", name, err)
-	}
-	return nil
+	return f, nil
 }

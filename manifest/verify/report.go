@@ -1,13 +1,15 @@
 package verify
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"ggufreap/gguf"
 	"ggufreap/gguf/words"
@@ -43,8 +45,8 @@ type Finding struct {
 	What   string
 }
 
-// MarshalJSON writes absent parts as null.
-func (f Finding) MarshalJSON() ([]byte, error) {
+// MarshalJSONTo writes absent parts as null.
+func (f Finding) MarshalJSONTo(e *jsontext.Encoder) error {
 	doc := struct {
 		Kind   Kind    `json:"kind"`
 		File   *string `json:"file"`
@@ -61,7 +63,7 @@ func (f Finding) MarshalJSON() ([]byte, error) {
 	if f.Expert != manifest.NoExpert {
 		doc.Expert = &f.Expert
 	}
-	return json.Marshal(doc)
+	return json.MarshalEncode(e, doc)
 }
 
 // A Note is worth saying and not wrong.

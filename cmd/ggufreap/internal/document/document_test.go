@@ -11,7 +11,6 @@ import (
 
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
-	"ggufreap/manifest/verify"
 )
 
 // written returns the document of v.
@@ -55,12 +54,11 @@ func TestJSONAsTheLibrary(t *testing.T) {
 		Small    float64           `json:"small"`
 		Yes      bool              `json:"yes"`
 		Severity gguf.Severity     `json:"severity"`
-		Finding  verify.Finding    `json:"finding"`
 		Texts    []string          `json:"texts"`
 		Map      map[string]string `json:"map"`
 	}{
 		"a\"b\\c\n\t\b\f\x01 <&> 模", []part{{Name: "x", Some: &half}, {Left: "y"}}, nil, part{}, math.MaxUint64, 1e-9, true,
-		gguf.Error, verify.Finding{Kind: verify.KindDigest, File: "f", Expert: 7, What: "x"}, []string{"a", ""}, map[string]string{"k": "v", "a": "b"},
+		gguf.Error, []string{"a", ""}, map[string]string{"k": "v", "a": "b"},
 	}
 	var want strings.Builder
 	e := json.NewEncoder(&want)
