@@ -92,8 +92,8 @@ func newOptions(list []Option) (options, error) {
 		option(&o)
 	}
 	for t, info := range o.types {
-		if info.Elements < 1 || info.Bytes < 1 {
-			return o, fmt.Errorf("type %d cannot take %d bytes per %d elements, both must be positive", uint32(t), info.Bytes, info.Elements)
+		if info.Elements < 1 || info.Bytes < 1 || info.Row < 0 {
+			return o, fmt.Errorf("type %d cannot take %d bytes per %d elements and %d a row: both must be positive, and those of a row not negative", uint32(t), info.Bytes, info.Elements, info.Row)
 		}
 	}
 	return o, nil

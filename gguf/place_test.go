@@ -174,16 +174,16 @@ func TestLongNames(t *testing.T) {
 
 func TestTaughtTypes(t *testing.T) {
 	file := fileOf(96+64, line{"a", 64, 0, dims(512)}, line{"b", F32, 96, dims(16)})
-	f := mustParse(t, file, WithType(64, TypeInfo{"IQ1_XS", 256, 46}))
+	f := mustParse(t, file, WithType(64, TypeInfo{"IQ1_XS", 256, 46, 0}))
 	if a := f.Tensors[0]; a.Opaque || a.Size != 92 || a.Type.String() != "unknown(64)" {
 		t.Errorf("opaque %v, %d bytes, called %s", a.Opaque, a.Size, a.Type)
 	}
 	wantProblems(t, f.Problems)
-	for _, info := range []TypeInfo{{"x", 0, 46}, {"x", 256, 0}, {"x", -256, 46}} {
+	for _, info := range []TypeInfo{{"x", 0, 46, 0}, {"x", 256, 0, 0}, {"x", -256, 46, 0}, {"x", 256, 46, -1}} {
 		_, err := parse(file, WithType(64, info))
 		wantError(t, err, "both must be positive")
 	}
-	f = mustParse(t, file, WithType(64, TypeInfo{"x", 300, 46}))
+	f = mustParse(t, file, WithType(64, TypeInfo{"x", 300, 46, 0}))
 	wantProblems(t, f.Problems, `error: tensor "a": row of 512 elements is not a whole number of unknown(64) blocks of 300`)
 }
 

@@ -130,7 +130,8 @@ const (
 	shapePartialBlock
 )
 
-// dataSize computes the bytes of a tensor: whole blocks along each row.
+// dataSize computes the bytes of a tensor: whole blocks along each row, and what a row has
+// besides.
 func dataSize(info TypeInfo, known bool, shape []uint64) (int64, shapeFault) {
 	n, ok := elements(shape)
 	if !ok {
@@ -142,11 +143,18 @@ func dataSize(info TypeInfo, known bool, shape []uint64) (int64, shapeFault) {
 	if rowLength(shape)%uint64(info.Elements) != 0 {
 		return 0, shapePartialBlock
 	}
-	hi, size := bits.Mul64(n/uint64(info.Elements), uint64(info.Bytes))
-	if hi != 0 || size > maxOffset {
+	hi, blocks := bits.Mul64(n/uint64(info.Elements), uint64(info.Bytes))
+	if hi != 0 || blocks > maxOffset {
 		return 0, shapeTooLarge
 	}
-	return int64(size), shapeFine
+	if n == 0 {
+		return 0, shapeFine
+	}
+	hi, besides := bits.Mul64(n/rowLength(shape), uint64(info.Row))
+	if hi != 0 || besides > maxOffset || blocks+besides > maxOffset {
+		return 0, shapeTooLarge
+	}
+	return int64(blocks + besides), shapeFine
 }
 
 // TypeSize returns the bytes of a tensor of type t and the given shape, innermost dim

@@ -2,6 +2,8 @@ package gguf
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -51,51 +53,52 @@ const (
 )
 
 // TypeInfo is the storage of a ggml type: every Elements consecutive elements of a
-// row take Bytes bytes.
+// row take Bytes bytes, and each row takes Row bytes besides.
 type TypeInfo struct {
 	Name     string
 	Elements int64
 	Bytes    int64
+	Row      int64 // 0 in all types of ggml itself
 }
 
 // Block sizes as in ggml's ggml-common.h, where each block struct is asserted to
 // have exactly this size.
 var typeTable = [...]TypeInfo{
-	F32:     {"F32", 1, 4},
-	F16:     {"F16", 1, 2},
-	Q4_0:    {"Q4_0", 32, 18},
-	Q4_1:    {"Q4_1", 32, 20},
-	Q5_0:    {"Q5_0", 32, 22},
-	Q5_1:    {"Q5_1", 32, 24},
-	Q8_0:    {"Q8_0", 32, 34},
-	Q8_1:    {"Q8_1", 32, 36},
-	Q2_K:    {"Q2_K", 256, 84},
-	Q3_K:    {"Q3_K", 256, 110},
-	Q4_K:    {"Q4_K", 256, 144},
-	Q5_K:    {"Q5_K", 256, 176},
-	Q6_K:    {"Q6_K", 256, 210},
-	Q8_K:    {"Q8_K", 256, 292},
-	IQ2_XXS: {"IQ2_XXS", 256, 66},
-	IQ2_XS:  {"IQ2_XS", 256, 74},
-	IQ3_XXS: {"IQ3_XXS", 256, 98},
-	IQ1_S:   {"IQ1_S", 256, 50},
-	IQ4_NL:  {"IQ4_NL", 32, 18},
-	IQ3_S:   {"IQ3_S", 256, 110},
-	IQ2_S:   {"IQ2_S", 256, 82},
-	IQ4_XS:  {"IQ4_XS", 256, 136},
-	I8:      {"I8", 1, 1},
-	I16:     {"I16", 1, 2},
-	I32:     {"I32", 1, 4},
-	I64:     {"I64", 1, 8},
-	F64:     {"F64", 1, 8},
-	IQ1_M:   {"IQ1_M", 256, 56},
-	BF16:    {"BF16", 1, 2},
-	TQ1_0:   {"TQ1_0", 256, 54},
-	TQ2_0:   {"TQ2_0", 256, 66},
-	MXFP4:   {"MXFP4", 32, 17},
-	NVFP4:   {"NVFP4", 64, 36},
-	Q1_0:    {"Q1_0", 128, 18},
-	Q2_0:    {"Q2_0", 64, 18},
+	F32:     {"F32", 1, 4, 0},
+	F16:     {"F16", 1, 2, 0},
+	Q4_0:    {"Q4_0", 32, 18, 0},
+	Q4_1:    {"Q4_1", 32, 20, 0},
+	Q5_0:    {"Q5_0", 32, 22, 0},
+	Q5_1:    {"Q5_1", 32, 24, 0},
+	Q8_0:    {"Q8_0", 32, 34, 0},
+	Q8_1:    {"Q8_1", 32, 36, 0},
+	Q2_K:    {"Q2_K", 256, 84, 0},
+	Q3_K:    {"Q3_K", 256, 110, 0},
+	Q4_K:    {"Q4_K", 256, 144, 0},
+	Q5_K:    {"Q5_K", 256, 176, 0},
+	Q6_K:    {"Q6_K", 256, 210, 0},
+	Q8_K:    {"Q8_K", 256, 292, 0},
+	IQ2_XXS: {"IQ2_XXS", 256, 66, 0},
+	IQ2_XS:  {"IQ2_XS", 256, 74, 0},
+	IQ3_XXS: {"IQ3_XXS", 256, 98, 0},
+	IQ1_S:   {"IQ1_S", 256, 50, 0},
+	IQ4_NL:  {"IQ4_NL", 32, 18, 0},
+	IQ3_S:   {"IQ3_S", 256, 110, 0},
+	IQ2_S:   {"IQ2_S", 256, 82, 0},
+	IQ4_XS:  {"IQ4_XS", 256, 136, 0},
+	I8:      {"I8", 1, 1, 0},
+	I16:     {"I16", 1, 2, 0},
+	I32:     {"I32", 1, 4, 0},
+	I64:     {"I64", 1, 8, 0},
+	F64:     {"F64", 1, 8, 0},
+	IQ1_M:   {"IQ1_M", 256, 56, 0},
+	BF16:    {"BF16", 1, 2, 0},
+	TQ1_0:   {"TQ1_0", 256, 54, 0},
+	TQ2_0:   {"TQ2_0", 256, 66, 0},
+	MXFP4:   {"MXFP4", 32, 17, 0},
+	NVFP4:   {"NVFP4", 64, 36, 0},
+	Q1_0:    {"Q1_0", 128, 18, 0},
+	Q2_0:    {"Q2_0", 64, 18, 0},
 }
 
 // ambiguousTypes says what is known of ids that have no single meaning.
@@ -113,12 +116,12 @@ var ambiguousTypes = map[Type]string{
 // forkTypes are those of unslothai/llama.cpp whose ids nothing else uses: 43 to 45 of its
 // branch iq1-narrow-kimi-base, 64 to 66 of iq1-narrow (ggml.h and ggml-common.h).
 var forkTypes = map[Type]TypeInfo{
-	43: {"IQ1_XS", 256, 46},
-	44: {"IQ1_XXS", 256, 42},
-	45: {"IQ1_XXXS", 256, 38},
-	64: {"IQ1_XS", 256, 46},
-	65: {"IQ1_XXS", 256, 42},
-	66: {"IQ1_XXXS", 256, 38},
+	43: {"IQ1_XS", 256, 46, 0},
+	44: {"IQ1_XXS", 256, 42, 0},
+	45: {"IQ1_XXXS", 256, 38, 0},
+	64: {"IQ1_XS", 256, 46, 0},
+	65: {"IQ1_XXS", 256, 42, 0},
+	66: {"IQ1_XXXS", 256, 38, 0},
 }
 
 // Info returns the storage of t and whether the type is known.
@@ -126,7 +129,8 @@ func (t Type) Info() (TypeInfo, bool) {
 	if int64(t) < int64(len(typeTable)) && typeTable[t].Elements > 0 {
 		return typeTable[t], true
 	}
-	return TypeInfo{}, false
+	info, ok := ikTypes[t]
+	return info, ok
 }
 
 // String spells a known type as ggml does, in upper case, and any other id as
@@ -155,8 +159,8 @@ func (t Type) Hint() string {
 
 // ParseType reads what [Type.String] prints; the letter case of a name does not matter.
 func ParseType(s string) (Type, error) {
-	for _, t := range Types() {
-		if strings.EqualFold(typeTable[t].Name, s) {
+	for _, t := range append(Types(), slices.Sorted(maps.Keys(ikTypes))...) {
+		if strings.EqualFold(t.String(), s) {
 			return t, nil
 		}
 	}
@@ -168,7 +172,7 @@ func ParseType(s string) (Type, error) {
 	return 0, fmt.Errorf("%q is not a ggml type", s)
 }
 
-// Types lists the known types in order of their ids.
+// Types lists the types of ggml in order of their ids.
 func Types() []Type {
 	var list []Type
 	for id := range typeTable {

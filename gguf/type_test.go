@@ -37,7 +37,7 @@ func TestBlockSizes(t *testing.T) {
 	for _, test := range tests {
 		typ := Type(test.id)
 		info, known := typ.Info()
-		if !known || info != (TypeInfo{test.name, test.elements, test.bytes}) {
+		if !known || info != (TypeInfo{test.name, test.elements, test.bytes, 0}) {
 			t.Errorf("type %d: got %+v, want %s of %d bytes per %d", test.id, info, test.name, test.bytes, test.elements)
 		}
 		if typ.String() != test.name {
@@ -51,8 +51,56 @@ func TestBlockSizes(t *testing.T) {
 	}
 }
 
+// The parts of each block of ik_llama.cpp, as its structs list them, and what a row has
+// besides.
+func TestBlockSizesOfIK(t *testing.T) {
+	const half, k = 2, 256
+	tests := []struct {
+		id   uint32
+		info TypeInfo
+	}{
+		{133, TypeInfo{"Q6_0", 32, half + 32/2 + 32/4, 0}}, {134, TypeInfo{"IQ1_BN", 64, 12 + 1, 2}}, {135, TypeInfo{"IQ2_BN", 64, 64 / 4, 4}},
+		{137, TypeInfo{"IQ2_K", k, half + 2 + k/32 + k/4, 0}}, {138, TypeInfo{"IQ3_K", k, half + 2*2 + k/32 + k/4 + k/8, 0}},
+		{139, TypeInfo{"IQ4_K", k, half + 2 + k/2 + 3*k/64, 0}}, {140, TypeInfo{"IQ5_K", k, half + 2 + k/2 + k/8 + 3*k/64, 0}},
+		{141, TypeInfo{"IQ6_K", k, half + 2 + k/2 + k/4 + k/16, 0}}, {144, TypeInfo{"IQ4_KS", k, k/32 + k/2, 4}},
+		{145, TypeInfo{"IQ2_KS", k, 2 + k/64 + k/4, 2}}, {146, TypeInfo{"IQ4_KSS", k, k / 8 * 4, 4}}, {152, TypeInfo{"IQ5_KS", k, k/32 + k/2 + k/8, 4}},
+		{153, TypeInfo{"IQ2_KT", k, k/4 + k/64, 4}}, {154, TypeInfo{"IQ3_KT", k, k/4 + k/8 + k/64, 4}}, {155, TypeInfo{"IQ4_KT", k, k / 2, 4}},
+		{156, TypeInfo{"IQ3_KS", k, 2 + k/64 + k/4 + k/8, 2}}, {157, TypeInfo{"IQ2_KL", k, 2 + k/64 + k/4 + k/16, 2}},
+		{158, TypeInfo{"IQ1_KT", k, k/8 + k/16 + k/32, 4}},
+		{219, TypeInfo{"IQ1_S_R4", 32, 24 / 4, 2}}, {229, TypeInfo{"IQ1_M_R4", 32, 28 / 4, 2}},
+		{397, TypeInfo{"Q8_K_R16", k, half + k, 0}}, {398, TypeInfo{"Q8_KV_R8", 32, 32, 4}}, {399, TypeInfo{"Q8_K_R8", k, half + k, 0}},
+	}
+	listed := map[Type]bool{}
+	for _, test := range tests {
+		listed[Type(test.id)] = true
+		if got := ikTypes[Type(test.id)]; got != test.info {
+			t.Errorf("type %d: got %+v, want %+v", test.id, got, test.info)
+		}
+	}
+	// The others hold the rows of another type side by side: their ids and sizes are its.
+	for id, info := range ikTypes {
+		plain, known := Type(id - 200).Info()
+		switch stem := info.Name[:max(0, strings.LastIndex(info.Name, "_"))]; {
+		case listed[id]:
+		case id == 233:
+			plain, known = Type(133).Info()
+		case id == 202 || id == 353:
+			known = info.Name == "Q4_0_R8" || info.Name == "MXFP4_R8"
+			plain = typeTable[map[Type]Type{202: Q4_0, 353: MXFP4}[id]]
+		default:
+			known = known && plain.Name == stem
+		}
+		if !listed[id] && (!known || info.Elements != plain.Elements || info.Bytes != plain.Bytes || info.Row != plain.Row) {
+			t.Errorf("type %d: %+v beside %+v", id, info, plain)
+		}
+		if got, err := ParseType(strings.ToLower(info.Name)); err != nil || got != id {
+			t.Errorf("ParseType(%q) = %v, %v", info.Name, got, err)
+		}
+	}
+}
+
 func TestTypesWithoutOneMeaning(t *testing.T) {
-	for _, id := range []Type{4, 5, 31, 32, 33, 36, 37, 38, 43, 64, 153, 202, 1000, 1<<32 - 1} {
+	for _, id := range []Type{4, 5, 31, 32, 33, 36, 37, 38, 43, 64, 136, 147, 159, 203, 1000, 1<<32 - 1} {
 		if info, known := id.Info(); known {
 			t.Errorf("type %d counts as %s", uint32(id), info.Name)
 		}
@@ -81,6 +129,8 @@ func TestTypeSize(t *testing.T) {
 		{F32, nil, 4, ""}, {F32, []uint64{0}, 0, ""}, {Q8_0, []uint64{32, 0}, 0, ""}, {Q8_0, []uint64{0, 5}, 0, ""},
 		{IQ1_S, []uint64{7168, 3072, 896}, 7168 / 256 * 50 * 3072 * 896, ""},
 		{I8, []uint64{5 << 30}, 5 << 30, ""},
+		{Type(156), []uint64{512, 3, 5}, (2*102 + 2) * 3 * 5, ""}, {Type(156), []uint64{0, 3}, 0, ""}, {Type(156), []uint64{256, 0}, 0, ""},
+		{Type(144), []uint64{256, 1 << 53, 8}, 0, "takes more bytes"},
 		{Q4_K, []uint64{160, 4}, 0, "type Q4_K: row of 160 elements is not a whole number of blocks of 256"},
 		{MXFP4, []uint64{48, 2}, 0, "row of 48 elements"}, {Q8_0, nil, 0, "row of 1 elements"},
 		{Type(36), []uint64{6912, 16}, 0, "type unknown(36): block size is not known"},
@@ -101,7 +151,7 @@ func TestTypeSize(t *testing.T) {
 // tensor, or to the end of the file.
 func TestOpaqueTypes(t *testing.T) {
 	b := little().head(9, 0)
-	types := []Type{MXFP4, NVFP4, Q1_0, Q2_0, TQ1_0, IQ1_M, 153, 202, 1000}
+	types := []Type{MXFP4, NVFP4, Q1_0, Q2_0, TQ1_0, IQ1_M, 159, 203, 1000}
 	for i, typ := range types {
 		b.info(fmt.Sprintf("t%d", i), typ, uint64(i)*64, 256)
 	}
@@ -113,5 +163,21 @@ func TestOpaqueTypes(t *testing.T) {
 	}
 	if got := f.Tensors[5]; got.Opaque || got.Size != 56 {
 		t.Errorf("IQ1_M: opaque %v, %d bytes", got.Opaque, got.Size)
+	}
+}
+
+// TestRowsOfIKAreMeasured has rows of IQ3_KS that lack the two bytes which each has besides
+// its blocks: the second tensor begins before the first one ends.
+func TestRowsOfIKAreMeasured(t *testing.T) {
+	for size, want := range map[uint64]string{(102 + 2) * 32: "", 102 * 32: "overlaps"} {
+		b := little().head(2, 0).info("a", 156, 0, 256, 32).info("b", F32, size, 8)
+		f := mustParse(t, b.pad().data(int(size)+32).b)
+		err := joinErrors(f.Problems)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%d bytes: %v, want %q", size, err, want)
+		}
+		if f.Tensors[0].Type.String() != "IQ3_KS" || f.Tensors[0].Opaque {
+			t.Errorf("a tensor of type %s", f.Tensors[0].Type)
+		}
 	}
 }

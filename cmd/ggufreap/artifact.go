@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -11,14 +12,13 @@ import (
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/hub"
 	"ggufreap/cmd/ggufreap/internal/ui"
-	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 	"ggufreap/gguf/remote"
 )
 
 // typeFlag teaches the block size of a type that the program does not know.
 func typeFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "type", Usage: "`ID=B/E`: teach a type: B bytes store E elements (repeatable)"}
+	return &cli.StringSliceFlag{Name: "type", Usage: "`ID=B/E+R`: teach a type: B bytes store E elements, and a row has R bytes besides; +R may be left out (repeatable)"}
 }
 
 // openArtifact opens the artifact that the arguments name: one path, or several files
@@ -71,16 +71,16 @@ func openAddresses(con *ui.Console, c *cli.Context, addresses []string, options 
 	return m, nil
 }
 
-// typeOptions reads the values of --type: ID=BYTES/ELEMENTS.
+// typeOptions reads the values of --type: ID=BYTES/ELEMENTS or ID=BYTES/ELEMENTS+ROW.
 func typeOptions(values []string) ([]gguf.Option, error) {
 	var options []gguf.Option
 	for _, s := range values {
 		t, info, ok := parseTypeSize(s)
 		if !ok {
-			return nil, hint.With(args.Usagef("--type is %q, want ID=BYTES/ELEMENTS", s), "a type whose id is 64 and that stores 256 elements in 46 bytes: --type 64=46/256")
+			return nil, hint.With(args.Usagef("--type is %q, want ID=BYTES/ELEMENTS, or ID=BYTES/ELEMENTS+ROW", s), "a type whose id is 64 and that stores 256 elements in 46 bytes: --type 64=46/256")
 		}
-		if known, ok := t.Info(); ok && (known.Bytes != info.Bytes || known.Elements != info.Elements) {
-			return nil, hint.With(args.Usagef("--type is %q, but type %d is %s, of which %s store %s", s, t, t, text.Count(known.Bytes, "byte"), text.Count(known.Elements, "element")),
+		if known, ok := t.Info(); ok && (known.Bytes != info.Bytes || known.Elements != info.Elements || known.Row != info.Row) {
+			return nil, hint.With(args.Usagef("--type is %q, but type %d is %s, which is %d=%s", s, t, t, t, sizeOfType(known)),
 				"--type is for types that are shown as unknown(ID)")
 		}
 		options = append(options, gguf.WithType(t, info))
@@ -88,18 +88,32 @@ func typeOptions(values []string) ([]gguf.Option, error) {
 	return options, nil
 }
 
+// sizeOfType spells the size of a type as --type takes it.
+func sizeOfType(info gguf.TypeInfo) string {
+	size := fmt.Sprintf("%d/%d", info.Bytes, info.Elements)
+	if info.Row > 0 {
+		size += fmt.Sprintf("+%d", info.Row)
+	}
+	return size
+}
+
 func parseTypeSize(s string) (gguf.Type, gguf.TypeInfo, bool) {
 	const most = 1 << 20 // of bytes or elements in a block
 	id, size, _ := strings.Cut(s, "=")
-	bytes, elements, _ := strings.Cut(size, "/")
+	bytes, rest, _ := strings.Cut(size, "/")
+	elements, row, more := strings.Cut(rest, "+")
+	if !more {
+		row = "0"
+	}
 	n, err := strconv.ParseUint(id, 10, 32)
 	b, errB := strconv.ParseInt(bytes, 10, 64)
 	e, errE := strconv.ParseInt(elements, 10, 64)
-	if err != nil || errB != nil || errE != nil || b < 1 || b > most || e < 1 || e > most {
+	r, errR := strconv.ParseUint(row, 10, 20)
+	if err != nil || errB != nil || errE != nil || errR != nil || b < 1 || b > most || e < 1 || e > most {
 		return 0, gguf.TypeInfo{}, false
 	}
 	t := gguf.Type(n)
-	return t, gguf.TypeInfo{Name: t.String(), Elements: e, Bytes: b}, true
+	return t, gguf.TypeInfo{Name: t.String(), Elements: e, Bytes: b, Row: int64(r)}, true
 }
 
 // jsonFlag is that of the commands whose answer is a document too.
