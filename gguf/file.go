@@ -14,6 +14,7 @@ type File struct {
 	Alignment  int64 // general.alignment, 32 when absent
 	Metadata   *Metadata
 	Tensors    []*Tensor // in the order of the file's table
+	HeaderSize int64     // where the table of tensors ends; padding follows
 	DataOffset int64     // where the data section begins
 	Size       int64     // bytes of the whole file
 	Problems   []Problem

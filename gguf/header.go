@@ -27,6 +27,7 @@ func (f *File) readHeader(s *scanner, found *problems) {
 // data.
 func (f *File) findData(s *scanner) {
 	end := s.offset()
+	f.HeaderSize = end
 	f.DataOffset = align(end, f.Alignment)
 	if len(f.Tensors) > 0 || s.err != nil {
 		return

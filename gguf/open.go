@@ -145,6 +145,9 @@ func (o *opener) joinReadable(named string, paths []string) (*Model, error) {
 	var unreadable []string
 	for _, path := range paths {
 		f, err := o.file(path)
+		if MachineFault(err) {
+			return nil, err
+		}
 		if err == nil {
 			files = append(files, f)
 		} else if !errors.Is(err, fs.ErrNotExist) { // a link that leads nowhere is a missing shard

@@ -21,6 +21,8 @@ type BuildOptions struct {
 	DataSize func(t *gguf.Tensor) int64
 	// Declared is copied into the pin.
 	Declared Declared
+	// Padding is told once for each file what lies in no key and no tensor; nil for nobody.
+	Padding func(f *gguf.File, p Padding)
 	// Workers is how many files are read at once; 0 means one a processor.
 	Workers int
 	// Progress is told how many bytes of the files are read.
@@ -56,13 +58,19 @@ func BuildPin(ctx context.Context, m *gguf.Model, o BuildOptions) (*Pin, error) 
 		spans[t.Shard()] = append(spans[t.Shard()], &pin.Tensors[i])
 	}
 	count := pass.NewMeter(m.FileBytes(), o.Progress)
+	paddings := make([]Padding, len(m.Files))
 	err = pass.ForEach(ctx, len(m.Files), o.Workers, func(ctx context.Context, i int, w *pass.Worker) error {
 		var err error
-		pin.Files[i].SHA256, err = hashShard(ctx, m.Files[i], spans[i], count, w)
+		pin.Files[i].SHA256, err = hashShard(ctx, m.Files[i], spans[i], &paddings[i], count, w)
 		return err
 	})
 	if err != nil {
 		return nil, err
+	}
+	for i, f := range m.Files {
+		if o.Padding != nil {
+			o.Padding(f, paddings[i])
+		}
 	}
 	if err := m.Unchanged(); err != nil {
 		return nil, err
@@ -82,6 +90,7 @@ func PinHeaders(m *gguf.Model, o BuildOptions) (*Pin, error) {
 	pin := &Pin{Schema: PinSchema, Tensors: []Tensor{}, Declared: o.Declared, Artifact: Artifact{
 		Name:         m.Name,
 		Architecture: m.Metadata().Architecture(),
+		Version:      m.Files[0].Version,
 		Shards:       len(m.Files),
 		FileBytes:    m.FileBytes(),
 	}}
@@ -149,14 +158,15 @@ func (o *BuildOptions) Follow(m *gguf.Model, pins ...*Pin) {
 
 // hashShard returns the digest of a file and fills in those of its tensors, which are
 // given in the order of the file's table.
-func hashShard(ctx context.Context, f *gguf.File, tensors []*Tensor, count io.Writer, w *pass.Worker) (Sum, error) {
+func hashShard(ctx context.Context, f *gguf.File, tensors []*Tensor, padding *Padding, count io.Writer, w *pass.Worker) (Sum, error) {
 	listener := newTensorListener(nil)
 	spans := make([]pass.Span, len(tensors))
 	for i, t := range f.Tensors {
 		spans[i] = pass.Span{Offset: t.DataOffset(), Size: tensors[i].Size, Begin: func() io.Writer { return listener.begin(tensors[i]) }}
 	}
+	spans = append(spans, pass.Span{Size: f.HeaderSize, Begin: func() io.Writer { return nil }})
 	whole := w.Hasher()
-	err := pass.Scan(ctx, f, f.Size, w.Buf, io.MultiWriter(whole, count), spans)
+	err := pass.Scan(ctx, f, f.Size, w.Buf, io.MultiWriter(whole, count), spans, padding.see)
 	if err == nil {
 		err = listener.end()
 	}

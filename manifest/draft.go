@@ -27,6 +27,7 @@ func NewDraft(stem string, layout *gguf.Layout, slabs SlabCount, ids IDTables) (
 	pin := &Pin{Schema: PinSchema, Tensors: []Tensor{}, Artifact: Artifact{
 		Name:         stem,
 		Architecture: layout.Shards[0].Metadata.Architecture(),
+		Version:      layout.Shards[0].Version,
 		Shards:       len(layout.Shards),
 		FileBytes:    layout.Bytes(),
 		TensorBytes:  layout.TensorBytes(),

@@ -29,6 +29,7 @@ type Pin struct {
 type Artifact struct {
 	Name         string `json:"name"`
 	Architecture string `json:"architecture"`
+	Version      uint32 `json:"version"` // of the format
 	Shards       int    `json:"shards"`
 	FileBytes    int64  `json:"file_bytes"`
 	TensorBytes  int64  `json:"tensor_bytes"`

@@ -361,7 +361,7 @@ func TestVerifyHoldsThePlanAgainstTheRelease(t *testing.T) {
 		{[]string{"--source-pin", "source.pin.json.zst", "--plan", "other.json"}, exitDiffers, "blk.1 is the source's expert 2, the plan says 3"},
 		{[]string{"--source-pin", "source.pin.json.zst", "--plan", "broken.json"}, exitFailed, "broken.json: plan: "},
 		{[]string{"--source-pin", "source.pin.json.zst", "--plan", "none.json"}, exitFailed, "none.json: no such file"},
-		{[]string{"--plan", "other.json"}, exitFailed, "--source-pin is needed too"},
+		{[]string{"--plan", "other.json"}, exitFailed, "--source is needed too"},
 	} {
 		r := ggufreap(t, slices.Concat([]string{"verify"}, tc.args, []string{"release"})...)
 		if r.code != tc.code || !strings.Contains(r.stdout+r.stderr, tc.want) {

@@ -102,9 +102,9 @@ func TestPinDigestStays(t *testing.T) {
 	says("verify", "--source-pin", "source.pin.json.zst", "--source-digest", genuine, "out")
 	says("inspect", "--key", "reap.source_pin_digest", "out")
 	for want, args := range map[string][]string{
-		"so that is needed too": {"verify", "--source-digest", genuine, "out"},
-		"give it with":          {"prune", "--keep", "16", "--source-digest", genuine, "--dry-run", "source"},
-		"want 64 hexadecimal":   {"verify", "--source-pin", "x.json", "--source-digest", "abc", "out"},
+		"no pin with pin digest": {"verify", "--source-digest", genuine, "out"},
+		"give it with":           {"prune", "--keep", "16", "--source-digest", genuine, "--dry-run", "source"},
+		"want 64 hexadecimal":    {"verify", "--source-pin", "x.json", "--source-digest", "abc", "out"},
 	} {
 		if r := ggufreap(t, args...); r.code != exitFailed || !strings.Contains(r.stderr, want) {
 			t.Errorf("%q: exit %d, want %q in %s", args, r.code, want, r.stderr)

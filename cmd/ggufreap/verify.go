@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -8,11 +9,13 @@ import (
 	"ggufreap/cmd/ggufreap/internal/args"
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/cmd/ggufreap/internal/verification"
 	"ggufreap/gguf"
 	"ggufreap/gguf/remote"
 	"ggufreap/manifest"
 	"ggufreap/manifest/verify"
+	"ggufreap/reap"
 )
 
 const verifyHelp = `Check a release folder, or any shard set.
@@ -68,7 +71,8 @@ func verifyCommand(con *ui.Console) *cli.Command {
 		Usage:       "check a release folder or shard set",
 		Description: verifyHelp,
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "source-pin", Usage: "`FILE`: prove the release against the pin of its source"},
+			&cli.StringFlag{Name: "source-pin", Usage: "`FILE`: prove the release against the pin of its source (one in the folder, if it has the digest that the release states)"},
+			&cli.StringFlag{Name: "source", Usage: "`MODEL`: read the source too, and prove the release against it"},
 			&cli.StringFlag{Name: "source-digest", Usage: "`D`: the pin digest that this pin must have"},
 			&cli.StringFlag{Name: "plan", Usage: "`FILE`: the plan that it must follow (plan.json, if it has one)"},
 			args.Suggest(&cli.StringSliceFlag{Name: "expect", Usage: "`KEY=VALUE[,KEY=VALUE...]`: facts the artifact must have: " + strings.Join(expectKeys, ", ")},
@@ -76,6 +80,7 @@ func verifyCommand(con *ui.Console) *cli.Command {
 			&cli.StringFlag{Name: "against", Usage: "`ADDRESS`: the files must be those that the hub lists there: hf://OWNER/REPO[@REVISION][/PATH]"},
 			&cli.BoolFlag{Name: "fast", Usage: "read headers only: no sums, no weights digest"},
 			&cli.BoolFlag{Name: "strict", Usage: "what is otherwise only noted is a finding"},
+			&cli.BoolFlag{Name: "complete", Usage: "what was not checked is a finding, so that 0 means that nothing is left unchecked"},
 			readersFlag(),
 			jsonFlag(),
 		}, append(trustFlags(), progressFlags(con)...)...),
@@ -110,18 +115,19 @@ func verifyAction(con *ui.Console, c *cli.Context) error {
 		}
 		expect = append(expect, list...)
 	}
-	if c.IsSet("plan") && !c.IsSet("source-pin") {
-		return args.Usagef("--plan says what the release keeps of its source, so --source-pin is needed too")
+	if c.IsSet("plan") && !c.IsSet("source-pin") && !c.IsSet("source") && !c.IsSet("source-digest") {
+		return args.Usagef("--plan says what the release keeps of its source, so --source-pin or --source is needed too")
 	}
-	if c.IsSet("source-digest") && !c.IsSet("source-pin") {
-		return args.Usagef("--source-digest is what the pin of --source-pin must have, so that is needed too")
+	if c.IsSet("source-pin") && c.IsSet("source") {
+		return args.Usagef("--source-pin and --source contradict each other: give the source or its pin")
+	}
+	wanted, err := digestFlag(c, "source-digest")
+	if err != nil {
+		return err
 	}
 	job := &verification.Job{Path: c.Args().First(), PlanPath: c.String("plan"), Strict: c.Bool("strict")}
-	if path := c.String("source-pin"); path != "" {
-		var err error
-		if job.Source, err = readSourcePin(c, path); err != nil {
-			return err
-		}
+	if job.Source, err = sourceOfRelease(con, c); err != nil {
+		return err
 	}
 	trust, err := readTrust(c)
 	if err != nil {
@@ -135,17 +141,20 @@ func verifyAction(con *ui.Console, c *cli.Context) error {
 	}
 	p := con.StartProgress("verify", 0)
 	seen, err := verify.Release(c.Context, job.Path, verify.Options{
-		Fast:     c.Bool("fast"),
-		Strict:   c.Bool("strict"),
-		Expect:   expect,
-		Inspect:  job.Inspect,
-		Source:   job.Source,
-		Measure:  func(m *gguf.Model) manifest.BuildOptions { return pinOptions(c, m) },
-		Prove:    job.Prove,
-		Listing:  listing,
-		Trust:    trust,
-		Workers:  c.Int("workers"),
-		Progress: p.Set,
+		Fast:         c.Bool("fast"),
+		Strict:       c.Bool("strict"),
+		Complete:     c.Bool("complete"),
+		Expect:       expect,
+		Inspect:      job.Inspect,
+		Source:       job.Source,
+		SourceKey:    reap.KeySourcePin,
+		SourceDigest: wanted,
+		Measure:      func(m *gguf.Model) manifest.BuildOptions { return pinOptions(c, m) },
+		Prove:        job.Prove,
+		Listing:      listing,
+		Trust:        trust,
+		Workers:      c.Int("workers"),
+		Progress:     p.Set,
 	})
 	p.Finish()
 	if err == nil {
@@ -155,6 +164,35 @@ func verifyAction(con *ui.Console, c *cli.Context) error {
 		return err
 	}
 	return report(con, seen, "ggufreap/verify/v1", c.Bool("json"))
+}
+
+// sourceOfRelease returns the pin of what the release is said to be made of, nil when nothing
+// says.
+func sourceOfRelease(con *ui.Console, c *cli.Context) (*manifest.Pin, error) {
+	if path := c.String("source-pin"); path != "" {
+		return readSourcePin(c, path)
+	}
+	path := c.String("source")
+	if path == "" {
+		return nil, nil
+	}
+	m, err := gguf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	pin, err := pin(con, c, m)
+	if err != nil {
+		return nil, err
+	}
+	want, err := digestFlag(c, "source-digest")
+	if err != nil {
+		return nil, err
+	}
+	if err := pin.CheckDigest(want); err != nil {
+		return nil, fmt.Errorf("%s: %w", text.Safe(path), err)
+	}
+	return pin, nil
 }
 
 // report prints what a check saw, and turns findings into the exit code.

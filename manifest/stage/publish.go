@@ -105,7 +105,7 @@ func (f *Folder) sum(ctx context.Context, name string, w *pass.Worker) (manifest
 		return manifest.Sum{}, fmt.Errorf("output folder %q: %w", f.path, err)
 	}
 	hasher := w.Hasher()
-	if err := pass.Scan(ctx, file, size, w.Buf, hasher, nil); err != nil {
+	if err := pass.Scan(ctx, file, size, w.Buf, hasher, nil, nil); err != nil {
 		return manifest.Sum{}, fmt.Errorf("%q: %w", filepath.Join(f.path, name), err)
 	}
 	return hasher.Sum(), nil

@@ -52,27 +52,27 @@ func TestCheckAgainstAPin(t *testing.T) {
 		"an expert": {func(c *gguf.Contents) {
 			modeltest.ChangedData(modeltest.View(*c, "blk.1.ffn_up_exps.weight"), 4*slab+9)
 		}, 1,
-			[]Finding{{KindDigest, "m.gguf", "blk.1.ffn_up_exps.weight", 4, "blake3 is"}}},
+			[]Finding{finding(KindDigest, "m.gguf", "blk.1.ffn_up_exps.weight", 4, "blake3 is")}},
 		"a bias": {func(c *gguf.Contents) { modeltest.ChangedData(modeltest.View(*c, "blk.1.exp_probs_b.bias"), 4*5) }, 1,
-			[]Finding{{KindDigest, "m.gguf", "blk.1.exp_probs_b.bias", 5, "bytes are"}}},
+			[]Finding{finding(KindDigest, "m.gguf", "blk.1.exp_probs_b.bias", 5, "bytes are")}},
 		"a tensor": {func(c *gguf.Contents) { modeltest.ChangedData(modeltest.View(*c, "output.weight"), 0) }, 2,
-			[]Finding{{KindDigest, "m-00002-of-00002.gguf", "output.weight", manifest.NoExpert, "blake3 is"}}},
+			[]Finding{finding(KindDigest, "m-00002-of-00002.gguf", "output.weight", manifest.NoExpert, "blake3 is")}},
 		"another type": {func(c *gguf.Contents) { modeltest.View(*c, "token_embd.weight").Type = gguf.BF16 }, 1,
-			[]Finding{{KindStructure, "m.gguf", "token_embd.weight", manifest.NoExpert, "has type BF16, the pin says F16"}}},
+			[]Finding{finding(KindStructure, "m.gguf", "token_embd.weight", manifest.NoExpert, "has type BF16, the pin says F16")}},
 		"another shape": {func(c *gguf.Contents) { modeltest.View(*c, "token_embd.weight").Shape = []uint64{7, 33} }, 1,
-			[]Finding{{KindStructure, "m.gguf", "token_embd.weight", manifest.NoExpert, "has shape [7 33], the pin says [33 7]"}}},
+			[]Finding{finding(KindStructure, "m.gguf", "token_embd.weight", manifest.NoExpert, "has shape [7 33], the pin says [33 7]")}},
 		"another name": {func(c *gguf.Contents) { modeltest.View(*c, "token_embd.weight").Name = "tok" }, 1,
-			[]Finding{{KindMissing, "", "token_embd.weight", manifest.NoExpert, "not there"}, {KindExtra, "m.gguf", "tok", manifest.NoExpert, "is not pinned"}}},
+			[]Finding{finding(KindMissing, "", "token_embd.weight", manifest.NoExpert, "not there"), finding(KindExtra, "m.gguf", "tok", manifest.NoExpert, "is not pinned")}},
 		"metadata": {func(c *gguf.Contents) {
 			c.Metadata.Set("tokenizer.ggml.model", gguf.TextValue("llama"))
 			c.Metadata.Set("test.expert_count", gguf.Uint64Value(gguftest.MixedExperts))
 			c.Metadata.Set("z", gguf.Uint8Value(1))
 			c.Metadata = c.Metadata.Without(func(key string) bool { return key == "tokenizer.ggml.tokens" })
 		}, 1, []Finding{
-			{KindMetadata, "", "", manifest.NoExpert, `key "test.expert_count" has type u64, was u32`},
-			{KindMetadata, "", "", manifest.NoExpert, `key "tokenizer.ggml.model" has another value`},
-			{KindMetadata, "", "", manifest.NoExpert, `key "tokenizer.ggml.tokens" (arr) is missing`},
-			{KindMetadata, "", "", manifest.NoExpert, `key "z" (u8) was added`},
+			finding(KindMetadata, "", "", manifest.NoExpert, `key "test.expert_count" has type u64, was u32`),
+			finding(KindMetadata, "", "", manifest.NoExpert, `key "tokenizer.ggml.model" has another value`),
+			finding(KindMetadata, "", "", manifest.NoExpert, `key "tokenizer.ggml.tokens" (arr) is missing`),
+			finding(KindMetadata, "", "", manifest.NoExpert, `key "z" (u8) was added`),
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestCheckSeesBytesOfNoTensor(t *testing.T) {
 	pin := mustPin(t, modeltest.Open(t, paths[0]), manifest.BuildOptions{})
 	change(t, paths[0], flipLast)
 	r := mustCheck(t, modeltest.Open(t, paths[0]), pin, CheckOptions{})
-	checkFindings(t, r.Findings, []Finding{{KindDigest, "m.gguf", "", manifest.NoExpert, "bytes that belong to no tensor and no key"}})
+	checkFindings(t, r.Findings, []Finding{finding(KindDigest, "m.gguf", "", manifest.NoExpert, "bytes that belong to no tensor and no key")})
 }
 
 // TestCheckNotesOtherNames renames the file, which makes no other artifact of it.
@@ -136,7 +136,7 @@ func TestCheckSeesAForgedSlabDigest(t *testing.T) {
 	pin := mustPin(t, m, manifest.BuildOptions{Slabs: gguftest.MixedSlabs})
 	manifest.ByName(pin)["blk.1.ffn_up_exps.weight"].Slabs.BLAKE3[2*32] ^= 1
 	r := mustCheck(t, m, pin, CheckOptions{})
-	checkFindings(t, r.Findings, []Finding{{KindDigest, "m.gguf", "blk.1.ffn_up_exps.weight", 2, "the pin says"}})
+	checkFindings(t, r.Findings, []Finding{finding(KindDigest, "m.gguf", "blk.1.ffn_up_exps.weight", 2, "the pin says")})
 }
 
 func TestCheckQuick(t *testing.T) {
@@ -151,7 +151,7 @@ func TestCheckQuick(t *testing.T) {
 	data.Metadata.Set("z", gguf.Uint8Value(1))
 	modeltest.View(data, "output.weight").Shape = []uint64{101 * 32}
 	r = mustCheck(t, modeltest.New(t, data, gguf.Split{}), pin, CheckOptions{Quick: true})
-	checkFindings(t, r.Findings, []Finding{{KindStructure, "m.gguf", "output.weight", manifest.NoExpert, "has shape"}, {KindMetadata, "", "", manifest.NoExpert, `key "z"`}})
+	checkFindings(t, r.Findings, []Finding{finding(KindStructure, "m.gguf", "output.weight", manifest.NoExpert, "has shape"), finding(KindMetadata, "", "", manifest.NoExpert, `key "z"`)})
 }
 
 func TestCheckOfAnUnsoundModel(t *testing.T) {

@@ -111,7 +111,7 @@ func (h *hashCheck) locate(row lists.GGUFHash) (file, tensor int, ok bool) {
 }
 
 func (h *hashCheck) find(kind Kind, file int, tensor, what string) {
-	h.report.Findings = append(h.report.Findings, Finding{Kind: kind, File: filepath.Base(h.model.Files[file].Name), Tensor: tensor, Expert: manifest.NoExpert, What: what})
+	h.report.Add(Finding{Kind: kind, File: filepath.Base(h.model.Files[file].Name), Tensor: tensor, Expert: manifest.NoExpert, What: what})
 }
 
 func (c *coverage) add(tensor int) {

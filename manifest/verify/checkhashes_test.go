@@ -49,19 +49,19 @@ func TestCheckAgainstWrongGGUFHashes(t *testing.T) {
 		gaps     []string
 	}{
 		"tensor": {strings.Replace(modeltest.ABCHashes, "44bc", "44bd", 1),
-			[]Finding{{KindDigest, "x.gguf", "second", manifest.NoExpert, "xxh64 is 44bc2cf5ad770999, the manifest says 44bd2cf5ad770999"}}, nil},
+			[]Finding{finding(KindDigest, "x.gguf", "second", manifest.NoExpert, "xxh64 is 44bc2cf5ad770999, the manifest says 44bd2cf5ad770999")}, nil},
 		"whole": {strings.Replace(modeltest.ABCHashes, "84bb", "94bb", 1),
-			[]Finding{{KindDigest, "x.gguf", "", manifest.NoExpert, "of all tensors together sha1 is 84bb"}}, nil},
+			[]Finding{finding(KindDigest, "x.gguf", "", manifest.NoExpert, "of all tensors together sha1 is 84bb")}, nil},
 		"more tensors": {modeltest.ABCHashes + "xxh64     d24ec4f1a98c6e5b  models/x.gguf:third\n",
-			[]Finding{{KindMissing, "x.gguf", "third", manifest.NoExpert, "in the manifest and not in the file"}}, nil},
+			[]Finding{finding(KindMissing, "x.gguf", "third", manifest.NoExpert, "in the manifest and not in the file")}, nil},
 		"more files": {modeltest.ABCHashes + "xxh64     d24ec4f1a98c6e5b  models/y.gguf\n",
-			[]Finding{{KindMissing, "y.gguf", "", manifest.NoExpert, "in the manifest and not in the artifact"}}, nil},
+			[]Finding{finding(KindMissing, "y.gguf", "", manifest.NoExpert, "in the manifest and not in the artifact")}, nil},
 		"fewer tensors": {"xxh64     d24ec4f1a98c6e5b  x.gguf:first\n", nil,
 			[]string{"no line for 1 of 2 tensors", "xxh64 is the only hash"}},
 		"whole only": {"sha1      84bb906a0633227fc09c15558cda30058d7fb41a  x.gguf\n", nil,
 			[]string{"sha1 is the strongest hash"}},
 		"uuid": {"uuid      8c2cdb42-98a0-5bc0-9bb5-9a1db3f7e1a0  x.gguf\nxxh3      d24ec4f1a98c6e5b  x.gguf\n",
-			[]Finding{{KindList, "", "", manifest.NoExpert, "no line of the manifest could be compared"}},
+			[]Finding{finding(KindList, "", "", manifest.NoExpert, "no line of the manifest could be compared")},
 			[]string{"lines of uuid were not compared: 1; a uuid is a name", "lines of xxh3 were not compared: 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {

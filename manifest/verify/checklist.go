@@ -183,7 +183,7 @@ func (c *checker) sumFiles(ctx context.Context, todo []int) ([]manifest.Sum, err
 	err := pass.ForEach(ctx, len(todo), c.options.Workers, func(ctx context.Context, n int, w *pass.Worker) error {
 		f := c.model.Files[todo[n]]
 		hasher := w.Hasher()
-		if err := pass.Scan(ctx, f, f.Size, w.Buf, io.MultiWriter(hasher, count), nil); err != nil {
+		if err := pass.Scan(ctx, f, f.Size, w.Buf, io.MultiWriter(hasher, count), nil, nil); err != nil {
 			return fmt.Errorf("%s: %w", f.Name, err)
 		}
 		sums[n] = hasher.Sum()

@@ -54,9 +54,9 @@ func TestCheckAgainstSums(t *testing.T) {
 		sums lists.Sums
 		want Finding
 	}{
-		"wrong":     {lists.Sums{{Name: name}, sums[1], sums[2]}, Finding{KindDigest, name, "", manifest.NoExpert, "the list of sums says 0000"}},
-		"missing":   {sums[1:], Finding{KindExtra, name, "", manifest.NoExpert, "is not in the list of sums"}},
-		"ambiguous": {lists.Sums{{Name: "a/" + name}, {Name: "b/" + name}, sums[1], sums[2]}, Finding{KindList, name, "", manifest.NoExpert, `"a/` + name + `" and "b/`}},
+		"wrong":     {lists.Sums{{Name: name}, sums[1], sums[2]}, finding(KindDigest, name, "", manifest.NoExpert, "the list of sums says 0000")},
+		"missing":   {sums[1:], finding(KindExtra, name, "", manifest.NoExpert, "is not in the list of sums")},
+		"ambiguous": {lists.Sums{{Name: "a/" + name}, {Name: "b/" + name}, sums[1], sums[2]}, finding(KindList, name, "", manifest.NoExpert, `"a/`+name+`" and "b/`)},
 	} {
 		t.Run(what, func(t *testing.T) {
 			checkFindings(t, mustCheck(t, m, test.sums, CheckOptions{}).Findings, []Finding{test.want})
@@ -123,11 +123,11 @@ func TestCheckAgainstATree(t *testing.T) {
 		old, new string
 		want     Finding
 	}{
-		"wrong sha256": {sum.String(), strings.Repeat("0", 64), Finding{KindDigest, name, "", manifest.NoExpert, "the tree listing says 0000"}},
+		"wrong sha256": {sum.String(), strings.Repeat("0", 64), finding(KindDigest, name, "", manifest.NoExpert, "the tree listing says 0000")},
 		"wrong size": {fmt.Sprintf(`"size":%d`, size), `"size":5`, // in both places
-			Finding{KindDigest, name, "", manifest.NoExpert, fmt.Sprintf("has %s, the tree listing says 5", words.Count(size, "byte"))}},
+			finding(KindDigest, name, "", manifest.NoExpert, fmt.Sprintf("has %s, the tree listing says 5", words.Count(size, "byte")))},
 		"git object only": {fmt.Sprintf(`,"lfs":{"oid":"%s","size":%d,"pointerSize":134}`, sum, size), "",
-			Finding{KindList, name, "", manifest.NoExpert, "no sha256 of it"}},
+			finding(KindList, name, "", manifest.NoExpert, "no sha256 of it")},
 	} {
 		t.Run(what, func(t *testing.T) {
 			edited := strings.Replace(text, test.old, test.new, 1)

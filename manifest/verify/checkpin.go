@@ -25,16 +25,16 @@ type comparison struct {
 
 // run compares everything and reports whether weights and metadata are those pinned.
 func (c *comparison) run() bool {
-	before := len(c.report.Findings)
+	before := c.report.Total()
 	c.tensors()
-	c.report.noteDims(c.got, c.want, "the pinned ones")
+	c.report.noteStored(c.got, c.want, "the pinned ones")
 	c.metadata()
-	if len(c.report.Findings) > before {
+	if c.report.Total() > before {
 		c.files()
 		return false
 	}
 	c.sameFiles()
-	return len(c.report.Findings) == before
+	return c.report.Total() == before
 }
 
 // tensors compares names, types, shapes and, unless quick, data.
@@ -108,7 +108,7 @@ func (c *comparison) slabs(g, w *manifest.Tensor) int {
 }
 
 func (c *comparison) find(kind Kind, t *manifest.Tensor, expert int, what string) {
-	c.report.Findings = append(c.report.Findings, Finding{Kind: kind, File: c.file(t.Name), Tensor: t.Name, Expert: expert, What: what})
+	c.report.Add(Finding{Kind: kind, File: c.file(t.Name), Tensor: t.Name, Expert: expert, What: what})
 }
 
 // metadata compares all keys but split.*.

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,54 +15,95 @@ import (
 	"ggufreap/manifest/internal/pass"
 )
 
-// readData compares the bytes of the main model with the pins, and those of all listed
-// files with their sums. Each file is read once.
+// readData compares the bytes of the models with the pins, and those of all files of which
+// somebody says a sum with it. Each file is read once.
 func (v *verifier) readData(ctx context.Context) error {
 	if v.options.Fast {
 		v.report.gap("data was not read", "whether any byte behind the headers is what it should be")
 		v.compareHeaders()
 		return nil
 	}
-	known, err := v.readModel(ctx)
-	if err != nil {
-		return err
+	known := map[string]manifest.Sum{}
+	others := make([]*manifest.Pin, len(v.models))
+	for i, m := range v.models {
+		pin, err := v.readModel(ctx, m)
+		if err != nil {
+			return err
+		}
+		if pin == nil {
+			continue
+		}
+		for n, path := range m.Paths() {
+			known[filepath.Clean(path)] = pin.Files[n].SHA256
+			v.taken[v.name(path)] = pin.Files[n].SHA256
+		}
+		v.read += m.FileBytes()
+		if i == 0 {
+			v.got = pin
+		} else {
+			others[i] = pin
+		}
 	}
 	if err := v.checkSums(ctx, known); err != nil {
 		return err
 	}
+	v.reportZeroTails()
 	v.comparePin()
 	v.prove()
+	for i, m := range v.models {
+		if i > 0 {
+			v.proveOther(m, others[i])
+		}
+	}
 	return nil
 }
 
-// readModel pins the main model where somebody wants to know more than sums tell, and
-// returns the sums of its files, by path.
-func (v *verifier) readModel(ctx context.Context) (map[string]manifest.Sum, error) {
-	expected := slices.ContainsFunc(v.options.Expect, Expectation.readsData)
-	m := v.main()
-	if m == nil || v.pin == nil && v.options.Source == nil && !expected {
+// readModel pins a model where there is something to hold its bytes against.
+func (v *verifier) readModel(ctx context.Context, m *gguf.Model) (*manifest.Pin, error) {
+	wanted := len(v.pins()) > 0 || slices.ContainsFunc(v.options.Expect, Expectation.readsData)
+	if !wanted && len(v.claims) == 0 {
 		return nil, nil
 	}
 	if m.Err() != nil {
-		v.report.gap("the headers are not sound, so the data was not taken apart into tensors", "which tensors and experts are what they should be")
+		v.report.gap(fmt.Sprintf("the headers of %q are not sound, so the data was not taken apart into tensors", m.Name), "which tensors and experts are what they should be")
 		return nil, nil
 	}
 	o := v.measure(m)
-	pin, err := manifest.BuildPin(ctx, m, o)
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
+	padding, filled := manifest.Padding{}, 0
+	o.Padding = func(f *gguf.File, p manifest.Padding) {
+		padding.Bytes += p.Bytes
+		filled += len(p.Filled)
+		v.findPadding(f, p)
 	}
-	if err != nil {
+	pin, err := manifest.BuildPin(ctx, m, o)
+	_, unnamable := errors.AsType[*manifest.NameError](err)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case gguf.MachineFault(err):
+		return nil, err
+	case unnamable && !wanted:
+		v.report.gap("the data was not taken apart into tensors: "+err.Error(), "what lies between tensors")
+		return nil, nil
+	case err != nil:
 		v.report.find(KindUnreadable, "", err.Error())
 		return nil, nil
 	}
-	v.got, v.read = pin, m.FileBytes()
-	known := map[string]manifest.Sum{}
-	for i, path := range m.Paths() {
-		known[filepath.Clean(path)] = pin.Files[i].SHA256
-		v.taken[v.name(path)] = pin.Files[i].SHA256
+	if filled == 0 {
+		v.report.checked(fmt.Sprintf("padding of %q: %s, all zero", m.Name, words.Count(padding.Bytes, "byte")))
 	}
-	return known, nil
+	return pin, nil
+}
+
+// findPadding reports what lies in no key and no tensor and is not zero.
+func (v *verifier) findPadding(f *gguf.File, p manifest.Padding) {
+	for _, r := range p.Filled {
+		v.report.Add(Finding{Kind: KindPadding, File: v.name(f.Name), Expert: manifest.NoExpert, Offset: r.Offset, Length: r.Length,
+			What: fmt.Sprintf("%s at byte %s %s in no key and no tensor, and not zero", words.Count(r.Length, "byte"), words.Group(r.Offset), words.Verb(r.Length, "lies", "lie"))})
+	}
+	if p.More > 0 {
+		v.report.find(KindPadding, v.name(f.Name), fmt.Sprintf("%s more of padding %s not zero", words.Count(p.More, "place"), words.Verb(p.More, "is", "are")))
+	}
 }
 
 // measure says how the main model is pinned: as it always is, but with the slabs of the
@@ -78,39 +120,41 @@ func (v *verifier) measure(m *gguf.Model) manifest.BuildOptions {
 	return o
 }
 
-// checkSums compares every listed file that is there. Sums that are known already are
-// not taken again.
+// checkSums compares every file of which somebody says a sum. Sums that are known already
+// are not taken again.
 func (v *verifier) checkSums(ctx context.Context, known map[string]manifest.Sum) error {
-	if !v.hasList {
-		return nil
-	}
-	sums := make([]manifest.Sum, len(v.listed))
-	faults := make([]error, len(v.listed))
-	var todo []int
+	var todo []string
 	var total int64
-	for i, s := range v.listed {
-		sum, ok := known[v.path(s.Name)]
-		if ok {
-			sums[i] = sum
+	sums, faults := map[string]manifest.Sum{}, map[string]error{}
+	for _, c := range v.claims {
+		if _, ok := sums[c.name]; ok {
 			continue
 		}
-		todo = append(todo, i)
-		if info, err := os.Stat(v.path(s.Name)); err == nil {
+		sum, ok := known[v.path(c.name)]
+		if sums[c.name] = sum; ok {
+			continue
+		}
+		todo = append(todo, c.name)
+		if info, err := os.Stat(v.path(c.name)); err == nil {
 			total += info.Size()
 		}
 	}
+	taken, failed := make([]manifest.Sum, len(todo)), make([]error, len(todo))
 	count := pass.NewMeter(total, v.options.Progress.After(v.read))
 	err := pass.ForEach(ctx, len(todo), v.options.Workers, func(ctx context.Context, i int, w *pass.Worker) error {
-		at := todo[i]
-		sums[at], faults[at] = sumFile(ctx, v.path(v.listed[at].Name), w, count)
+		taken[i], failed[i] = sumFile(ctx, v.path(todo[i]), w, count)
+		if gguf.MachineFault(failed[i]) {
+			return failed[i]
+		}
 		return ctx.Err()
 	})
 	if err != nil {
 		return err
 	}
-	for i, s := range v.listed {
-		if faults[i] == nil {
-			v.taken[s.Name] = sums[i]
+	for i, name := range todo {
+		sums[name], faults[name] = taken[i], failed[i]
+		if failed[i] == nil {
+			v.taken[name] = taken[i]
 		}
 	}
 	v.reportSums(sums, faults)
@@ -125,23 +169,35 @@ func sumFile(ctx context.Context, path string, w *pass.Worker, count io.Writer) 
 	}
 	defer f.Close()
 	hasher := w.Hasher()
-	if err := pass.Scan(ctx, f, info.Size(), w.Buf, io.MultiWriter(hasher, count), nil); err != nil {
+	if err := pass.Scan(ctx, f, info.Size(), w.Buf, io.MultiWriter(hasher, count), nil, nil); err != nil {
 		return manifest.Sum{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return hasher.Sum(), nil
 }
 
-func (v *verifier) reportSums(sums []manifest.Sum, faults []error) {
-	same := 0
-	for i, s := range v.listed {
+func (v *verifier) reportSums(sums map[string]manifest.Sum, faults map[string]error) {
+	v.vouched = map[string]bool{}
+	var by []string // in the order of the claims
+	same, all := map[string]int{}, map[string]int{}
+	for _, c := range v.claims {
+		if all[c.by] == 0 {
+			by = append(by, c.by)
+		}
+		all[c.by]++
 		switch {
-		case faults[i] != nil:
-			v.report.find(KindUnreadable, s.Name, about(v.path(s.Name), faults[i]))
-		case sums[i] != s.SHA256:
-			v.report.find(KindDigest, s.Name, fmt.Sprintf("sha256 is %s, %s says %s%s", sums[i], manifest.SumsName, s.SHA256, v.pinSays(s.Name, sums[i])))
+		case faults[c.name] != nil:
+			v.report.find(KindUnreadable, c.name, about(v.path(c.name), faults[c.name]))
+		case sums[c.name] != c.sum:
+			v.report.find(KindDigest, c.name, fmt.Sprintf("sha256 is %s, %s says %s%s", sums[c.name], c.by, c.sum, v.pinSays(c.name, sums[c.name])))
 		default:
-			same++
+			same[c.by]++
+			v.vouched[c.name] = true
 		}
 	}
-	v.report.checked(fmt.Sprintf("sums: %s of %s have the bytes that %s lists", words.Group(same), words.Count(len(v.listed), "file"), manifest.SumsName))
+	if v.hasList && all[manifest.SumsName] == 0 {
+		by = append(by, manifest.SumsName)
+	}
+	for _, what := range by {
+		v.report.checked(fmt.Sprintf("sums: %s of %s have the bytes that %s lists", words.Group(same[what]), words.Count(all[what], "file"), what))
+	}
 }

@@ -5,22 +5,27 @@ import (
 	"path"
 	"slices"
 
+	"ggufreap/gguf"
 	"ggufreap/gguf/words"
 	"ggufreap/manifest"
 )
 
 // readPin reads the pin that the folder holds of itself.
-func (v *verifier) readPin() {
+func (v *verifier) readPin() error {
 	if !slices.Contains(v.files, manifest.PinName) {
 		v.report.gap("there is no "+manifest.PinName, "which tensor or expert it is, should a file be damaged")
-		return
+		return nil
 	}
 	pin, err := manifest.ReadPin(v.path(manifest.PinName))
+	if gguf.MachineFault(err) {
+		return err
+	}
 	if err != nil {
 		v.report.find(KindList, manifest.PinName, about(v.path(manifest.PinName), err))
-		return
+		return nil
 	}
 	v.pin = pin
+	return nil
 }
 
 // pins lists the pins that say which tensors have slabs.
@@ -90,15 +95,42 @@ func (v *verifier) prove() {
 	}
 	var o ProveOptions
 	if v.options.Prove != nil {
-		o = v.options.Prove(v.main())
+		o = v.options.Prove(v.main(), v.options.Source)
 	}
 	o.File = v.fileOf()
 	proof, findings := Prove(v.got, v.options.Source, o)
 	v.report.Proof = proof
-	v.report.Findings = append(v.report.Findings, findings...)
+	for _, f := range findings {
+		v.report.Add(f)
+	}
 	v.reportProof(proof, o.ExpertIDs)
 	if o.Keep != nil && !slices.ContainsFunc(findings, func(f Finding) bool { return f.Kind == KindPlan }) {
 		v.report.checked("plan: the experts found by their bytes are those that it keeps")
+	}
+}
+
+// proveOther proves an artifact beside the main one from the same source, or says which of
+// its files are not proven.
+func (v *verifier) proveOther(m *gguf.Model, got *manifest.Pin) {
+	if v.options.Source == nil {
+		return
+	}
+	why := "its data could not be taken apart"
+	if got != nil {
+		var o ProveOptions
+		if v.options.Prove != nil {
+			o = v.options.Prove(m, v.options.Source)
+			o.Keep = nil // the plan is that of the main one
+		}
+		_, findings := Prove(got, v.options.Source, o)
+		if len(findings) == 0 {
+			v.report.checked(fmt.Sprintf("derivation of %q: it is made of the source too", m.Name))
+			return
+		}
+		why = fmt.Sprintf("%s, the first: %s", words.Count(len(findings), "difference"), findings[0].text())
+	}
+	for _, path := range slices.Concat(m.Paths(), m.Unreadable) {
+		v.report.find(KindExtra, v.name(path), fmt.Sprintf("belongs to another artifact, %q, which is not proven to be made of the source: %s", m.Name, why))
 	}
 }
 
@@ -115,7 +147,7 @@ func (v *verifier) reportProof(p *Proof, ids func(tensor string) bool) {
 			v.report.gap(fmt.Sprintf("tensor %q holds expert ids, some of which were replaced", t.Name), "whether those ids are right")
 		}
 	}
-	v.report.noteDims(v.got, v.options.Source, "the source's")
+	v.report.noteStored(v.got, v.options.Source, "the source's")
 	if !manifest.SameOrder(v.options.Source, v.got) {
 		v.report.note("", "the tensors stand in another order than in the source")
 	}

@@ -153,7 +153,9 @@ func TestProofSeesWhatSumsCannot(t *testing.T) {
 			if r.Proof != nil || !says(gapTexts(r), "no pin of the source") {
 				t.Errorf("without the source's pin: %+v", r.Gaps)
 			}
-			r = mustVerify(t, dir, Options{Source: source, Prove: func(*gguf.Model) ProveOptions { return ProveOptions{Keep: modeltest.MoEKeep, MayChange: mayAdd} }})
+			r = mustVerify(t, dir, Options{Source: source, Prove: func(*gguf.Model, *manifest.Pin) ProveOptions {
+				return ProveOptions{Keep: modeltest.MoEKeep, MayChange: mayAdd}
+			}})
 			found := r.Findings
 			if name == "nothing" {
 				if len(found) > 0 || r.Proof.Unproven != 0 || !says(r.Checked, "derivation: ") {
@@ -174,7 +176,7 @@ func TestProofSeesWhatSumsCannot(t *testing.T) {
 func TestVerifyProvesBareSets(t *testing.T) {
 	source := pinContents(t, withTokenizer(modeltest.MoE()), gguf.Split{}, modeltest.MoESlabs(modeltest.MoEExperts))
 	paths := modeltest.Write(t, t.TempDir(), "m", withTokenizer(modeltest.PrunedMoE()), gguf.Split{Shards: 3})
-	r := mustVerify(t, paths[1], Options{Source: source, Prove: func(*gguf.Model) ProveOptions { return ProveOptions{MayChange: mayAdd} }})
+	r := mustVerify(t, paths[1], Options{Source: source, Prove: func(*gguf.Model, *manifest.Pin) ProveOptions { return ProveOptions{MayChange: mayAdd} }})
 	if !r.OK() || r.Proof == nil || r.Proof.Unproven != 0 || !slices.Equal(r.Proof.Blocks[1].Keep, modeltest.MoEKeep[2]) {
 		t.Errorf("got %+v", r)
 	}

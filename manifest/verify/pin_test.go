@@ -67,3 +67,7 @@ func mustDraft(t *testing.T, stem string, c gguf.Contents, slabs manifest.SlabCo
 	}
 	return dir, pin
 }
+
+func finding(kind Kind, file, tensor string, expert int, what string) Finding {
+	return Finding{Kind: kind, File: file, Tensor: tensor, Expert: expert, What: what}
+}

@@ -66,55 +66,55 @@ func TestProveNamesEveryForgery(t *testing.T) {
 		want     []Finding
 	}{
 		"two experts' up slabs swapped": {func(c *gguf.Contents) { modeltest.SwapSlabs(*c, up, 0, 2) }, 2 * 170, []Finding{
-			{KindExperts, "F", up, 0, "is the source's expert 5, other tensors of the block have expert 8 there"},
-			{KindExperts, "F", up, 2, "is the source's expert 8, other tensors of the block have expert 5 there"}}},
+			finding(KindExperts, "F", up, 0, "is the source's expert 5, other tensors of the block have expert 8 there"),
+			finding(KindExperts, "F", up, 2, "is the source's expert 8, other tensors of the block have expert 5 there")}},
 		"two router rows swapped": {func(c *gguf.Contents) { modeltest.SwapSlabs(*c, router, 1, 3) }, 2 * 96, []Finding{
-			{KindExperts, "F", router, 1, "is the source's expert 7, other tensors of the block have expert 2 there"},
-			{KindExperts, "F", router, 3, "is the source's expert 2, other tensors of the block have expert 7 there"}}},
+			finding(KindExperts, "F", router, 1, "is the source's expert 7, other tensors of the block have expert 2 there"),
+			finding(KindExperts, "F", router, 3, "is the source's expert 2, other tensors of the block have expert 7 there")}},
 		"two biases swapped": {func(c *gguf.Contents) { modeltest.SwapSlabs(*c, bias, 0, 1) }, 2 * 4, []Finding{
-			{KindExperts, "F", bias, 0, "is the source's expert 5, other tensors of the block have expert 4 there"},
-			{KindExperts, "F", bias, 1, "is the source's expert 4, other tensors of the block have expert 5 there"}}},
+			finding(KindExperts, "F", bias, 0, "is the source's expert 5, other tensors of the block have expert 4 there"),
+			finding(KindExperts, "F", bias, 1, "is the source's expert 4, other tensors of the block have expert 5 there")}},
 		"a dropped expert's slab": {func(c *gguf.Contents) {
 			modeltest.PutSlab(*c, up, 4, 3, modeltest.SlabOf(modeltest.MoE(), up, modeltest.MoEExperts, 0))
 		}, 170, []Finding{
-			{KindExperts, "F", up, 3, "is the source's expert 0, other tensors of the block have expert 4 there"}}},
+			finding(KindExperts, "F", up, 3, "is the source's expert 0, other tensors of the block have expert 4 there")}},
 		"a slab of another layer": {func(c *gguf.Contents) {
 			modeltest.PutSlab(*c, up, 4, 1, modeltest.SlabOf(modeltest.MoE(), "blk.10.ffn_up_exps.weight", modeltest.MoEExperts, 6))
-		}, 170, []Finding{{KindDigest, "F", up, 1, `is expert 6 of the source's tensor "blk.10.ffn_up_exps.weight"`}}},
+		}, 170, []Finding{finding(KindDigest, "F", up, 1, `is expert 6 of the source's tensor "blk.10.ffn_up_exps.weight"`)}},
 		"a slab of another projection": {func(c *gguf.Contents) {
 			modeltest.PutSlab(*c, up, 4, 1, modeltest.SlabOf(modeltest.MoE(), "blk.2.ffn_gate_exps.weight", modeltest.MoEExperts, 1))
-		}, 170, []Finding{{KindDigest, "F", up, 1, `is expert 1 of the source's tensor "blk.2.ffn_gate_exps.weight"`}}},
+		}, 170, []Finding{finding(KindDigest, "F", up, 1, `is expert 1 of the source's tensor "blk.2.ffn_gate_exps.weight"`)}},
 		"a flipped byte": {func(c *gguf.Contents) { modeltest.ChangedData(modeltest.View(*c, up), 170*3+5) }, 170, []Finding{
-			{KindDigest, "F", up, 3, "is no expert of the source"}}},
+			finding(KindDigest, "F", up, 3, "is no expert of the source")}},
 		"an expert twice": {func(c *gguf.Contents) {
 			for _, slabbed := range modeltest.MoESlabbed {
 				tensor := "blk.2." + slabbed.Name
 				modeltest.PutSlab(*c, tensor, 4, 3, modeltest.SlabOf(*c, tensor, 4, 0))
 			}
-		}, 0, []Finding{{KindExperts, "F", "blk.2.ffn_gate_inp.weight", 3, "is the source's expert 8 of blk.2, which is there already"},
-			{KindPlan, "F", "blk.2.ffn_gate_inp.weight", 3, "blk.2 is the source's expert 8, the plan says 4"}}},
+		}, 0, []Finding{finding(KindExperts, "F", "blk.2.ffn_gate_inp.weight", 3, "is the source's expert 8 of blk.2, which is there already"),
+			finding(KindPlan, "F", "blk.2.ffn_gate_inp.weight", 3, "blk.2 is the source's expert 8, the plan says 4")}},
 		"a tensor dropped": {func(c *gguf.Contents) {
 			c.Views = slices.DeleteFunc(c.Views, func(v gguf.View) bool { return v.Name == bias })
-		}, 0, []Finding{{KindMissing, "F", bias, manifest.NoExpert, "is a tensor of the source, and not there"}}},
+		}, 0, []Finding{finding(KindMissing, "F", bias, manifest.NoExpert, "is a tensor of the source, and not there")}},
 		"a tensor added": {func(c *gguf.Contents) {
 			c.Views = append(c.Views, modeltest.DataView("blk.1.extra", gguf.I8, []uint64{3}, []byte("abc")))
-		}, 3, []Finding{{KindExtra, "F", "blk.1.extra", manifest.NoExpert, "is no tensor of the source"}}},
+		}, 3, []Finding{finding(KindExtra, "F", "blk.1.extra", manifest.NoExpert, "is no tensor of the source")}},
 		"a tensor renamed": {func(c *gguf.Contents) { modeltest.View(*c, "token_embd.weight").Name = "x" }, 336, []Finding{
-			{KindMissing, "F", "token_embd.weight", manifest.NoExpert, "not there"}, {KindExtra, "F", "x", manifest.NoExpert, "no tensor of the source"}}},
+			finding(KindMissing, "F", "token_embd.weight", manifest.NoExpert, "not there"), finding(KindExtra, "F", "x", manifest.NoExpert, "no tensor of the source")}},
 		"a tensor changed": {func(c *gguf.Contents) { modeltest.ChangedData(modeltest.View(*c, "token_embd.weight"), 7) }, 336, []Finding{
-			{KindDigest, "F", "token_embd.weight", manifest.NoExpert, "the source has"}}},
+			finding(KindDigest, "F", "token_embd.weight", manifest.NoExpert, "the source has")}},
 		"a tensor retyped": {func(c *gguf.Contents) {
 			modeltest.View(*c, "token_embd.weight").Type = gguf.BF16
 		}, 336, []Finding{
-			{KindStructure, "F", "token_embd.weight", manifest.NoExpert, "type is BF16, the source has F16"}}},
+			finding(KindStructure, "F", "token_embd.weight", manifest.NoExpert, "type is BF16, the source has F16")}},
 		"a tensor reshaped": {func(c *gguf.Contents) { modeltest.View(*c, "token_embd.weight").Shape = []uint64{7, 24} }, 336, []Finding{
-			{KindStructure, "F", "token_embd.weight", manifest.NoExpert, "shape is [7 24], the source has [24 7]"}}},
+			finding(KindStructure, "F", "token_embd.weight", manifest.NoExpert, "shape is [7 24], the source has [24 7]")}},
 		"an expert less in one tensor": {func(c *gguf.Contents) {
 			v := modeltest.View(*c, up)
 			*v = modeltest.DataView(up, v.Type, []uint64{32, 5, 3}, modeltest.ViewData(*v)[:170*3])
 		}, 4*(96+4+170+54) + 3*170, []Finding{
-			{KindStructure, "F", up, manifest.NoExpert, `has 3 experts, tensor "blk.2.ffn_gate_inp.weight" of the block has 4`},
-			{KindPlan, "F", "blk.2.ffn_gate_inp.weight", manifest.NoExpert, "blk.2 has no experts to compare, the plan keeps 4"}}},
+			finding(KindStructure, "F", up, manifest.NoExpert, `has 3 experts, tensor "blk.2.ffn_gate_inp.weight" of the block has 4`),
+			finding(KindPlan, "F", "blk.2.ffn_gate_inp.weight", manifest.NoExpert, "blk.2 has no experts to compare, the plan keeps 4")}},
 		"an expert less in one block": {func(c *gguf.Contents) {
 			for _, slabbed := range modeltest.MoESlabbed {
 				v := modeltest.View(*c, "blk.2."+slabbed.Name)
@@ -122,8 +122,8 @@ func TestProveNamesEveryForgery(t *testing.T) {
 				*v = modeltest.DataView(v.Name, v.Type, slices.Concat(slabbed.Shape, []uint64{3}), data[:len(data)/4*3])
 			}
 		}, 0, []Finding{
-			{KindStructure, "F", "blk.2.ffn_gate_inp.weight", manifest.NoExpert, `has 3 experts, blk.1 has 4`},
-			{KindPlan, "F", "blk.2.ffn_gate_inp.weight", manifest.NoExpert, "blk.2 has 3 experts, the plan keeps 4"}}},
+			finding(KindStructure, "F", "blk.2.ffn_gate_inp.weight", manifest.NoExpert, `has 3 experts, blk.1 has 4`),
+			finding(KindPlan, "F", "blk.2.ffn_gate_inp.weight", manifest.NoExpert, "blk.2 has 3 experts, the plan keeps 4")}},
 		"two blocks swapped": {func(c *gguf.Contents) {
 			for _, slabbed := range modeltest.MoESlabbed {
 				a, b := modeltest.View(*c, "blk.1."+slabbed.Name), modeltest.View(*c, "blk.2."+slabbed.Name)
@@ -135,20 +135,20 @@ func TestProveNamesEveryForgery(t *testing.T) {
 				tensor := "blk.2." + slabbed.Name
 				modeltest.PutSlab(*c, tensor, 4, 3, modeltest.SlabOf(modeltest.MoE(), tensor, modeltest.MoEExperts, 0))
 			}
-		}, 0, []Finding{{KindPlan, "F", "blk.2.ffn_gate_inp.weight", 3, "blk.2 is the source's expert 0, the plan says 4"}}},
+		}, 0, []Finding{finding(KindPlan, "F", "blk.2.ffn_gate_inp.weight", 3, "blk.2 is the source's expert 0, the plan says 4")}},
 		"a chat template edited": {func(c *gguf.Contents) { c.Metadata.Set("tokenizer.chat_template", gguf.TextValue("evil")) }, 0, []Finding{
-			{KindMetadata, "", "", manifest.NoExpert, `key "tokenizer.chat_template" has another value`}}},
+			finding(KindMetadata, "", "", manifest.NoExpert, `key "tokenizer.chat_template" has another value`)}},
 		"a key added": {func(c *gguf.Contents) { c.Metadata.Set("x", gguf.Uint8Value(1)) }, 0, []Finding{
-			{KindMetadata, "", "", manifest.NoExpert, `key "x" (u8) was added`}}},
+			finding(KindMetadata, "", "", manifest.NoExpert, `key "x" (u8) was added`)}},
 		"a key removed": {func(c *gguf.Contents) {
 			c.Metadata = c.Metadata.Without(func(key string) bool { return key == "tokenizer.chat_template" })
-		}, 0, []Finding{{KindMetadata, "", "", manifest.NoExpert, `key "tokenizer.chat_template" (str) is missing`}}},
+		}, 0, []Finding{finding(KindMetadata, "", "", manifest.NoExpert, `key "tokenizer.chat_template" (str) is missing`)}},
 		"the count not changed": {func(c *gguf.Contents) { c.Metadata.Set("moe.expert_count", gguf.Uint32Value(modeltest.MoEExperts)) }, 0, []Finding{
-			{KindMetadata, "", "", manifest.NoExpert, `key "moe.expert_count" is the source's, but 4 of 9 experts are there`}}},
+			finding(KindMetadata, "", "", manifest.NoExpert, `key "moe.expert_count" is the source's, but 4 of 9 experts are there`)}},
 		"another count": {func(c *gguf.Contents) { c.Metadata.Set("moe.expert_count", gguf.Uint32Value(5)) }, 0, []Finding{
-			{KindMetadata, "", "", manifest.NoExpert, `key "moe.expert_count" has another value, and not the one`}}},
+			finding(KindMetadata, "", "", manifest.NoExpert, `key "moe.expert_count" has another value, and not the one`)}},
 		"the count retyped": {func(c *gguf.Contents) { c.Metadata.Set("moe.expert_count", gguf.Uint64Value(4)) }, 0, []Finding{
-			{KindMetadata, "", "", manifest.NoExpert, `key "moe.expert_count" has type u64, was u32`}}},
+			finding(KindMetadata, "", "", manifest.NoExpert, `key "moe.expert_count" has type u64, was u32`)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := modeltest.PrunedMoE()
@@ -226,9 +226,9 @@ func TestProveTablesOfIDs(t *testing.T) {
 		"replaced":        {changed, func(string, []int) (manifest.Sum, error) { return manifest.Sum{}, nil }, UnprovenOther, nil},
 		"nobody can tell": {changed, nil, UnprovenOther, nil},
 		"old numbers": {modeltest.PrunedMoE(), func(string, []int) (manifest.Sum, error) { return manifest.Sum{}, nil }, UnprovenOther,
-			[]Finding{{KindExperts, "", table, manifest.NoExpert, "still has the source's expert numbers"}}},
+			[]Finding{finding(KindExperts, "", table, manifest.NoExpert, "still has the source's expert numbers")}},
 		"no numbers": {changed, func(string, []int) (manifest.Sum, error) { return manifest.Sum{}, modeltest.ErrInjected }, UnprovenOther,
-			[]Finding{{KindExperts, "", table, manifest.NoExpert, modeltest.ErrInjected.Error()}}},
+			[]Finding{finding(KindExperts, "", table, manifest.NoExpert, modeltest.ErrInjected.Error())}},
 	} {
 		release := pinContents(t, test.contents, gguf.Split{}, modeltest.MoESlabs(4))
 		old := test.old
@@ -262,7 +262,7 @@ func TestProveWantsWhatKeysMustSay(t *testing.T) {
 	}
 	for text, findings := range map[string][]Finding{
 		source.WeightsDigest.String(): nil,
-		"blake3:" + hexA:              {{KindMetadata, "", "", manifest.NoExpert, `key "reap.source_weights_digest" (str) was added and does not fit the source's pin: want ` + source.WeightsDigest.String()}},
+		"blake3:" + hexA:              {finding(KindMetadata, "", "", manifest.NoExpert, `key "reap.source_weights_digest" (str) was added and does not fit the source's pin: want `+source.WeightsDigest.String())},
 	} {
 		c.Metadata.Set("reap.source_weights_digest", gguf.TextValue(text))
 		_, got := Prove(pinContents(t, c, gguf.Split{}, modeltest.MoESlabs(4)), source, ProveOptions{MayChange: may})

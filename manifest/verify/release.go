@@ -25,19 +25,26 @@ type Options struct {
 	Fast bool
 	// Strict makes a finding of everything that is otherwise only noted.
 	Strict bool
+	// Complete makes a finding of everything that was not checked.
+	Complete bool
 	// Expect are facts that the artifact must have.
 	Expect []Expectation
 	// Inspect looks at the opened model for the caller, who knows what this package
 	// does not, and adds to the report.
 	Inspect func(m *gguf.Model, r *Report)
 	// Source, unless nil, is the pin of what the release was made from. The release is
-	// then proven to be made of its bytes, see [Prove].
+	// then proven to be made of its bytes, see [Prove]. Without one, a pin in the folder is
+	// taken that has the pin digest which the metadata states.
 	Source *manifest.Pin
+	// SourceKey is the metadata key that states the source's pin digest, "" for none.
+	SourceKey string
+	// SourceDigest is the pin digest that the source is known to have, or zero.
+	SourceDigest manifest.Digest
 	// Measure says how the main model is pinned, but for the slabs that pins tell; nil for
 	// data alone.
 	Measure func(m *gguf.Model) manifest.BuildOptions
-	// Prove says what is known of the opened release; nil for nothing.
-	Prove func(m *gguf.Model) ProveOptions
+	// Prove says what is known of an opened release and its source; nil for nothing.
+	Prove func(m *gguf.Model, source *manifest.Pin) ProveOptions
 	// Listing, unless nil, is what the files must be.
 	Listing *Listing
 	// Trust says whose signatures count.
@@ -64,26 +71,14 @@ func Release(ctx context.Context, path string, o Options) (*Report, error) {
 			return nil, err
 		}
 	}
-	v := &verifier{options: o, report: newReport(path), taken: map[string]manifest.Sum{}}
-	if info.IsDir() {
-		v.dir = path
-		if err := v.list(); err != nil {
-			return nil, err
-		}
-		if slices.Contains(v.files, manifest.JournalName) {
-			v.report.find(KindList, manifest.JournalName, "marks a release that is unfinished")
-		}
-		v.readList()
-		v.compareNames()
-		v.openModels(v.modelFiles())
-		v.readPin()
-	} else {
-		v.dir, v.single = filepath.Dir(path), true
-		v.report.gap("only the artifact that this file belongs to was looked at", "what else its folder holds, and a list of sums there")
-		v.openModels([]string{filepath.Base(path)})
-	}
+	v := &verifier{options: o, report: newReport(path), contents: map[string]content{}, taken: map[string]manifest.Sum{}}
 	defer v.close()
-	if err := v.checkOne(); err != nil {
+	if info.IsDir() {
+		err = v.folder(path)
+	} else {
+		err = v.artifact(path)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := v.readData(ctx); err != nil {
@@ -100,10 +95,51 @@ func Release(ctx context.Context, path string, o Options) (*Report, error) {
 	if err := v.expect(); err != nil {
 		return nil, err
 	}
+	v.reportDownloads()
+	v.reportOnlyListed()
 	if o.Strict {
 		v.report.findNotes()
 	}
+	if o.Complete {
+		v.report.findGaps()
+	}
 	return v.report, nil
+}
+
+// folder looks at all that lies in a folder, and all that its list names.
+func (v *verifier) folder(path string) error {
+	v.dir = path
+	if err := v.list(); err != nil {
+		return err
+	}
+	if slices.Contains(v.files, manifest.JournalName) {
+		v.report.find(KindList, manifest.JournalName, "marks a release that is unfinished")
+	}
+	if err := v.readList(); err != nil {
+		return err
+	}
+	if err := v.compareNames(); err != nil {
+		return err
+	}
+	if err := v.openModels(v.modelFiles()); err != nil {
+		return err
+	}
+	if err := v.checkOne(); err != nil {
+		return err
+	}
+	v.reportLinks()
+	return cmp.Or(v.readPin(), v.gatherClaims(), v.findSource())
+}
+
+// artifact looks at the artifact that a file belongs to, and at what lies beside it and is
+// about it.
+func (v *verifier) artifact(path string) error {
+	v.dir, v.single = filepath.Dir(path), true
+	v.report.gap("only the artifact that this file belongs to was looked at", "what else its folder holds, and a list of sums there")
+	if err := v.openModels([]string{filepath.Base(path)}); err != nil {
+		return err
+	}
+	return cmp.Or(v.gatherClaims(), v.findSource())
 }
 
 // A verifier gathers what is known of one folder. File names are relative to it, with
@@ -117,11 +153,19 @@ type verifier struct {
 	files   []string        // regular files in the folder, links followed
 	listed  []lists.FileSum // the entries of the list of sums
 	hasList bool            // the list was read without fault
+	claims  []claim         // of the list, and of what else says sums of files
+	signed  bool            // by somebody who is trusted
+	vouched map[string]bool // files whose bytes are those of a claim
 	models  []*gguf.Model
-	pin     *manifest.Pin           // the folder's own, or nil
-	taken   map[string]manifest.Sum // SHA-256 of the files that were read
-	got     *manifest.Pin           // of the main model, once its data was read, or nil
-	read    int64                   // bytes of that
+
+	contents map[string]content      // by file
+	outside  []link                  // that lead out of the folder
+	parts    []string                // names of the folder like those of unfinished downloads
+	padding  manifest.Padding        // of the main model; ranges are in findings
+	pin      *manifest.Pin           // the folder's own, or nil
+	got      *manifest.Pin           // of the main model, once its data was read, or nil
+	read     int64                   // bytes of all models that were read
+	taken    map[string]manifest.Sum // SHA-256 of the files that were read
 }
 
 func (v *verifier) path(name string) string { return filepath.Join(v.dir, filepath.FromSlash(name)) }
@@ -144,8 +188,13 @@ func (v *verifier) list() error {
 	}
 	for _, e := range entries {
 		name := e.Name()
+		if isPart(name) {
+			v.parts = append(v.parts, name)
+		}
 		info, err := os.Stat(v.path(name))
 		switch {
+		case gguf.MachineFault(err):
+			return err
 		case err != nil:
 			v.report.note(name, "link that leads nowhere")
 		case info.IsDir():
@@ -154,21 +203,26 @@ func (v *verifier) list() error {
 			v.report.note(name, "not a regular file, not looked at")
 		default:
 			v.files = append(v.files, name)
+			if err := v.look(name); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
 // readList reads the list of sums, if there is one.
-func (v *verifier) readList() {
+func (v *verifier) readList() error {
 	list, err := readBounded(v.path(manifest.SumsName), lists.MaxSumsBytes)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case gguf.MachineFault(err):
+		return err
+	case errors.Is(err, fs.ErrNotExist):
 		v.report.gap("there is no "+manifest.SumsName, "whether these are the bytes that were published")
-		return
-	}
-	if err != nil {
+		return nil
+	case err != nil:
 		v.report.find(KindUnreadable, manifest.SumsName, about(v.path(manifest.SumsName), err))
-		return
+		return nil
 	}
 	sums, err := lists.ReadSums(bytes.NewReader(list))
 	var faults *lists.SumsError
@@ -181,6 +235,7 @@ func (v *verifier) readList() {
 		v.sums, v.listed, v.hasList = list, sums, true
 		v.listFaults(lists.OddForms(list))
 	}
+	return nil
 }
 
 func (v *verifier) listFaults(faults []lists.SumsFault) {
@@ -204,9 +259,9 @@ func readBounded(path string, most int64) ([]byte, error) {
 }
 
 // compareNames compares the list with the folder, and keeps the entries that are there.
-func (v *verifier) compareNames() {
+func (v *verifier) compareNames() error {
 	if !v.hasList {
-		return
+		return nil
 	}
 	names := map[string]bool{manifest.SumsName: true}
 	var there []lists.FileSum
@@ -216,6 +271,8 @@ func (v *verifier) compareNames() {
 		switch {
 		case s.Name == manifest.SumsName:
 			v.report.find(KindList, manifest.SumsName, "lists itself, which no list can do rightly")
+		case gguf.MachineFault(err):
+			return err
 		case errors.Is(err, fs.ErrNotExist):
 			v.report.find(KindMissing, s.Name, "is listed and not there")
 		case err != nil:
@@ -224,12 +281,15 @@ func (v *verifier) compareNames() {
 			v.report.find(KindUnreadable, s.Name, "is listed and not a regular file")
 		default:
 			there = append(there, s)
+			if err := v.look(s.Name); err != nil {
+				return err
+			}
 		}
 	}
 	for _, name := range v.files {
 		switch {
 		case names[name], slices.Contains(signatureNames, name):
-		case gguf.IsModelFile(name):
+		case v.contents[name].model:
 			v.report.find(KindExtra, name, "is a model file that "+manifest.SumsName+" does not list")
 		case name == manifest.PinName:
 			v.report.find(KindExtra, name, "is a pin that "+manifest.SumsName+" does not list")
@@ -239,6 +299,10 @@ func (v *verifier) compareNames() {
 	}
 	v.report.checked(fmt.Sprintf("names: %s listed, %s of them there, %s in the folder", words.Group(len(v.listed)), words.Group(len(there)), words.Count(len(v.files), "file")))
 	v.listed = there
+	for _, s := range there {
+		v.claims = append(v.claims, claim{s.Name, s.SHA256, manifest.SumsName})
+	}
+	return nil
 }
 
 // checkOne refuses a folder that holds several artifacts and no list to say that they
@@ -265,13 +329,13 @@ func (v *verifier) modelFiles() []string {
 	} else {
 		names = slices.Clone(v.files)
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return !gguf.IsModelFile(name) })
+	names = slices.DeleteFunc(names, func(name string) bool { return !v.contents[name].model })
 	slices.Sort(names)
 	return names
 }
 
 // openModels opens the artifacts that the named files belong to, the largest first.
-func (v *verifier) openModels(names []string) {
+func (v *verifier) openModels(names []string) error {
 	seen := map[string]bool{}     // paths that some opened model has, or could not read
 	unusable := map[string]bool{} // messages: each shard of a set gives the same
 	for _, name := range names {
@@ -279,6 +343,9 @@ func (v *verifier) openModels(names []string) {
 			continue
 		}
 		m, err := gguf.Open(v.path(name))
+		if gguf.MachineFault(err) {
+			return err
+		}
 		if err != nil {
 			if !unusable[err.Error()] {
 				v.report.find(KindStructure, name, about(v.path(name), err))
@@ -303,6 +370,7 @@ func (v *verifier) openModels(names []string) {
 		return cmp.Compare(b.TensorBytes(), a.TensorBytes())
 	})
 	v.describeMain()
+	return nil
 }
 
 // reportModel reports what was found in the headers of a model.
@@ -310,6 +378,7 @@ func (v *verifier) reportModel(m *gguf.Model) {
 	v.report.problems(m, v.name)
 	v.report.checked(fmt.Sprintf("structure of %q: %s of %s, %s, %s, %s", m.Name, words.Group(len(m.Files)), words.Count(m.Shards, "shard"),
 		words.Count(len(m.Tensors()), "tensor"), words.Count(m.FileBytes(), "file byte"), words.Count(m.TensorBytes(), "tensor byte")))
+	v.noteShardKeys(m)
 }
 
 // main returns the largest artifact, which expectations are about, or nil.
@@ -327,7 +396,7 @@ func (v *verifier) describeMain() {
 	}
 	v.report.Artifact = describeModel(m)
 	for _, other := range v.models[1:] {
-		v.report.note("", fmt.Sprintf("%q is another artifact; expectations are about %q, the largest", other.Name, m.Name))
+		v.report.note(v.name(other.Files[0].Name), fmt.Sprintf("begins another artifact, %q; expectations, pin and plan are about %q, the largest", other.Name, m.Name))
 	}
 }
 

@@ -412,7 +412,7 @@ func TestVerifyLetsTheCallerInspect(t *testing.T) {
 		t.Errorf("got %+v", r.Findings)
 	}
 	got, err := json.Marshal(r.Findings)
-	want := `[{"kind":"experts","file":null,"tensor":"blk.1.ffn_up_exps.weight","expert":3,"what":"seen by the caller"}]`
+	want := `[{"kind":"experts","file":null,"tensor":"blk.1.ffn_up_exps.weight","expert":3,"offset":null,"length":null,"what":"seen by the caller"}]`
 	if err != nil || string(got) != want {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}

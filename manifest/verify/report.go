@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +33,8 @@ const (
 	KindExperts     Kind = "experts"     // tensors disagree on the experts, or on how many there are
 	KindPlan        Kind = "plan"        // the plan is faulty, or experts are not those of the plan
 	KindSignature   Kind = "signature"   // a signature is faulty, by nobody who is trusted, or of other files
+	KindPadding     Kind = "padding"     // bytes of no key and no tensor are not zero
+	KindGap         Kind = "not checked" // something was not checked, see [Options.Complete]
 	KindNote        Kind = "note"        // what is otherwise only noted, see [Options.Strict]
 	KindExpectation Kind = "expectation" // something asked for is not so
 )
@@ -43,6 +46,21 @@ type Finding struct {
 	Tensor string // "" when it is about no single tensor
 	Expert int    // NoExpert when it is about no single expert
 	What   string
+	// Offset and Length are the bytes of the file that are wrong; Length is 0 where that is
+	// not known.
+	Offset, Length int64
+}
+
+// text says what a finding is about and what it is, without its file.
+func (f Finding) text() string {
+	text := f.What
+	if f.Expert != manifest.NoExpert {
+		text = fmt.Sprintf("expert %d: %s", f.Expert, text)
+	}
+	if f.Tensor != "" {
+		text = fmt.Sprintf("tensor %q: %s", f.Tensor, text)
+	}
+	return text
 }
 
 // MarshalJSONTo writes absent parts as null.
@@ -52,6 +70,8 @@ func (f Finding) MarshalJSONTo(e *jsontext.Encoder) error {
 		File   *string `json:"file"`
 		Tensor *string `json:"tensor"`
 		Expert *int    `json:"expert"`
+		Offset *int64  `json:"offset"`
+		Length *int64  `json:"length"`
 		What   string  `json:"what"`
 	}{Kind: f.Kind, What: f.What}
 	if f.File != "" {
@@ -62,6 +82,9 @@ func (f Finding) MarshalJSONTo(e *jsontext.Encoder) error {
 	}
 	if f.Expert != manifest.NoExpert {
 		doc.Expert = &f.Expert
+	}
+	if f.Length > 0 {
+		doc.Offset, doc.Length = &f.Offset, &f.Length
 	}
 	return json.MarshalEncode(e, doc)
 }
@@ -85,23 +108,64 @@ type Report struct {
 	Artifact *manifest.Artifact `json:"artifact"` // nil when no model could be opened
 	// PinDigest is that of the artifact, zero when its data was not taken apart.
 	PinDigest manifest.Digest `json:"-"`
-	Findings  []Finding       `json:"findings"`
-	Notes     []Note          `json:"notes"`
-	Checked   []string        `json:"checked"`
-	Gaps      []Gap           `json:"gaps"`
-	Proof     *Proof          `json:"proof"` // nil without a pin of the source
+	// Findings are the first hundred of each kind, see [Report.Found].
+	Findings []Finding `json:"findings"`
+	Notes    []Note    `json:"notes"`
+	Checked  []string  `json:"checked"`
+	Gaps     []Gap     `json:"gaps"`
+	Proof    *Proof    `json:"proof"` // nil without a pin of the source
+
+	held      map[string]bool // files that were held against the model
+	moreNotes int             // that are not in Notes
+	listed    map[Kind]int    // findings of each kind that [Report.Add] listed
+	more      map[Kind]int    // and did not list
 }
 
 func newReport(path string) *Report {
-	return &Report{Path: path, Findings: []Finding{}, Notes: []Note{}, Checked: []string{}, Gaps: []Gap{}}
+	return &Report{Path: path, Findings: []Finding{}, Notes: []Note{}, Checked: []string{}, Gaps: []Gap{}, held: map[string]bool{}, listed: map[Kind]int{}, more: map[Kind]int{}}
 }
+
+// Hold says of a file of the folder that it was held against the model, and fits.
+func (r *Report) Hold(file string) { r.held[file] = true }
 
 // OK reports whether nothing was found.
 func (r *Report) OK() bool { return len(r.Findings) == 0 }
 
+// Found counts all findings, by kind.
+func (r *Report) Found() map[Kind]int {
+	found := maps.Clone(r.more)
+	for _, f := range r.Findings {
+		found[f.Kind]++
+	}
+	return found
+}
+
+// Total returns how many findings there are, listed or not.
+func (r *Report) Total() int {
+	n := len(r.Findings)
+	for _, more := range r.more {
+		n += more
+	}
+	return n
+}
+
+// maxFindings bounds the findings of a kind that are listed: a list can name a million files
+// that are not there.
+const maxFindings = 100
+
+// Add adds a finding.
+func (r *Report) Add(f Finding) {
+	if r.listed[f.Kind] == maxFindings {
+		r.more[f.Kind]++
+		return
+	}
+	r.listed[f.Kind]++
+	r.Findings = append(r.Findings, f)
+}
+
 // find adds a finding that is about no single tensor.
 func (r *Report) find(kind Kind, file, what string) {
-	r.Findings = append(r.Findings, Finding{Kind: kind, File: file, Expert: manifest.NoExpert, What: what})
+	r.Add(Finding{Kind: kind, File: file, Expert: manifest.NoExpert, What: what})
 }
 
 // problems reports what was found in the headers of a model: an error is a finding, a
@@ -115,7 +179,7 @@ func (r *Report) problems(m *gguf.Model, name func(path string) string) {
 		}
 		switch {
 		case p.Severity == gguf.Error && p.Tensor != "":
-			r.Findings = append(r.Findings, Finding{Kind: KindStructure, File: file, Tensor: p.Tensor, Expert: manifest.NoExpert, What: p.What})
+			r.Add(Finding{Kind: KindStructure, File: file, Tensor: p.Tensor, Expert: manifest.NoExpert, What: p.What})
 		case p.Severity == gguf.Error:
 			r.find(KindStructure, file, joinPlace(where, p.What))
 		default:
@@ -156,7 +220,15 @@ func (r *Report) findNotes() {
 	for _, n := range r.Notes {
 		r.find(KindNote, n.File, n.What)
 	}
-	r.Notes = []Note{}
+	r.more[KindNote] += r.moreNotes
+	r.Notes, r.moreNotes = []Note{}, 0
+}
+
+// findGaps turns what was not checked into findings.
+func (r *Report) findGaps() {
+	for _, g := range r.Gaps {
+		r.find(KindGap, "", g.What+"; not shown: "+g.Leaves)
+	}
 }
 
 func joinPlace(where, what string) string {
@@ -166,8 +238,12 @@ func joinPlace(where, what string) string {
 	return where + ": " + what
 }
 
-// noteDims says of which tensors only stored dims of 1 at the outer end differ.
-func (r *Report) noteDims(a, b *manifest.Pin, other string) {
+// noteStored says what differs in how the same model is stored: the version of the format,
+// and dims of 1 at the outer end.
+func (r *Report) noteStored(a, b *manifest.Pin, other string) {
+	if got, want := a.Artifact.Version, b.Artifact.Version; got != want {
+		r.note("", fmt.Sprintf("the files are of GGUF version %d, %s of %d", got, other, want))
+	}
 	names := manifest.OtherDims(a, b)
 	if len(names) == 0 {
 		return
@@ -189,7 +265,16 @@ func nameList(names []string) string {
 	return strings.Join(shown, ", ")
 }
 
-func (r *Report) note(file, what string) { r.Notes = append(r.Notes, Note{file, what}) }
+// maxNotes bounds the notes: a folder can hold a million files.
+const maxNotes = 1000
+
+func (r *Report) note(file, what string) {
+	if len(r.Notes) == maxNotes {
+		r.moreNotes++
+		return
+	}
+	r.Notes = append(r.Notes, Note{file, what})
+}
 
 func (r *Report) checked(what string) { r.Checked = append(r.Checked, what) }
 

@@ -72,6 +72,7 @@ func (v *verifier) checkSignatures(ctx context.Context) error {
 
 // reportUnsigned says what is open when nobody who is trusted signed the list of sums.
 func (v *verifier) reportUnsigned(signed, there bool) {
+	v.signed = signed
 	switch {
 	case !v.hasList || signed:
 	case there:

@@ -16,9 +16,11 @@ type Span struct {
 }
 
 // Scan reads size bytes of r front to back, once, through buf. The whole goes to every
-// byte's listener, and each span, which must not overlap another, to its own.
-func Scan(ctx context.Context, r io.ReaderAt, size int64, buf []byte, whole io.Writer, spans []Span) error {
+// byte's listener, each span, which must not overlap another, to its own, and what is in no
+// span to between, unless that is nil.
+func Scan(ctx context.Context, r io.ReaderAt, size int64, buf []byte, whole io.Writer, spans []Span, between func(part []byte, offset int64)) error {
 	cursor := NewCursor(spans)
+	cursor.between = between
 	err := ReadRange(ctx, r, 0, size, buf, func(part []byte, offset int64) error {
 		if _, err := whole.Write(part); err != nil {
 			return err
@@ -58,8 +60,10 @@ func ReadRange(ctx context.Context, r io.ReaderAt, from, to int64, buf []byte, s
 
 // A Cursor hands the bytes of a file to the spans, in order.
 type Cursor struct {
-	now  io.Writer // of rest[0], once it has begun
-	rest []Span
+	now     io.Writer // of rest[0], once it has begun
+	rest    []Span
+	seen    int64                           // bytes before it were handed on
+	between func(part []byte, offset int64) // takes what is in no span, in order; nil for nobody
 }
 
 // NewCursor returns a Cursor before the first byte. Spans come in any order.
@@ -72,6 +76,7 @@ func (c *Cursor) Write(part []byte, offset int64) error {
 	end := offset + int64(len(part))
 	for len(c.rest) > 0 && c.rest[0].Offset < end {
 		s := c.rest[0]
+		c.pass(part, offset, s.Offset)
 		if c.now == nil {
 			c.now = s.Begin()
 		}
@@ -81,12 +86,23 @@ func (c *Cursor) Write(part []byte, offset int64) error {
 				return err
 			}
 		}
+		c.seen = max(c.seen, to)
 		if s.Offset+s.Size > end {
 			return nil
 		}
 		c.now, c.rest = nil, c.rest[1:]
 	}
+	c.pass(part, offset, end)
 	return nil
+}
+
+// pass hands on what of a part is in no span and lies before to.
+func (c *Cursor) pass(part []byte, offset, to int64) {
+	from := max(c.seen, offset)
+	if from < to && c.between != nil {
+		c.between(part[from-offset:to-offset], from)
+	}
+	c.seen = max(c.seen, to)
 }
 
 // End begins the empty spans at the end of a file of size bytes; any other span that is

@@ -22,7 +22,8 @@ import (
 )
 
 // Prove says what is known of a release that is to be proven.
-func (v *Job) Prove(m *gguf.Model) verify.ProveOptions {
+func (v *Job) Prove(m *gguf.Model, source *manifest.Pin) verify.ProveOptions {
+	v.Source = source
 	experts, _ := reap.FindExperts(m)
 	tables := map[string]bool{}
 	if experts != nil {

@@ -44,14 +44,14 @@ func Show(con *ui.Console, r *verify.Report) {
 	for _, f := range r.Findings[:min(len(r.Findings), maxFindings)] {
 		con.StyledField(ui.Red, string(f.Kind), findingPlace(f)+text.Safe(f.What))
 	}
-	if more := len(r.Findings) - maxFindings; more > 0 {
-		con.Field("", "and %s more; --json lists them all", text.Count(more, "finding"))
+	if more := r.Total() - min(len(r.Findings), maxFindings); more > 0 {
+		con.Field("", "and %s more; --json lists the first hundred of a kind", text.Count(more, "finding"))
 	}
 	if r.OK() {
 		con.Field("result", "nothing found")
 		return
 	}
-	con.Field("result", "%s", con.Paint(ui.Red, text.Count(len(r.Findings), "finding")))
+	con.Field("result", "%s", con.Paint(ui.Red, text.Count(r.Total(), "finding")))
 }
 
 // findingPlace names where a finding is, ready to be followed by what it is.
@@ -71,16 +71,17 @@ func findingPlace(f verify.Finding) string {
 
 // Document is the document of verify --json and pin --check --json.
 type Document struct {
-	Schema    string             `json:"schema"`
-	OK        bool               `json:"ok"`
-	Path      document.Text      `json:"path"`
-	Artifact  *manifest.Artifact `json:"artifact"`   // null when no model could be opened
-	PinDigest *manifest.Digest   `json:"pin_digest"` // null when its data was not taken apart
-	Findings  []verify.Finding   `json:"findings"`
-	Checked   []string           `json:"checked"`
-	Gaps      []verify.Gap       `json:"gaps"`
-	Notes     []verify.Note      `json:"notes"`
-	Proof     *verify.Proof      `json:"proof"` // null without a pin of the source
+	Schema    string              `json:"schema"`
+	OK        bool                `json:"ok"`
+	Path      document.Text       `json:"path"`
+	Artifact  *manifest.Artifact  `json:"artifact"`   // null when no model could be opened
+	PinDigest *manifest.Digest    `json:"pin_digest"` // null when its data was not taken apart
+	Findings  []verify.Finding    `json:"findings"`   // the first hundred of each kind
+	Found     map[verify.Kind]int `json:"found"`      // all of them, by kind
+	Checked   []string            `json:"checked"`
+	Gaps      []verify.Gap        `json:"gaps"`
+	Notes     []verify.Note       `json:"notes"`
+	Proof     *verify.Proof       `json:"proof"` // null without a pin of the source
 }
 
 // NewDocument is what a check saw, as a document of that schema.
@@ -96,6 +97,7 @@ func NewDocument(schema string, r *verify.Report) Document {
 		Path:      document.Text(r.Path),
 		Artifact:  r.Artifact,
 		Findings:  r.Findings,
+		Found:     r.Found(),
 		Checked:   r.Checked,
 		Gaps:      r.Gaps,
 		Notes:     r.Notes,

@@ -54,8 +54,10 @@ func (v *Job) Inspect(m *gguf.Model, r *verify.Report) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		v.missPlan(m, r)
+	case gguf.MachineFault(err):
+		v.Err = err
 	case err != nil:
-		r.Findings = append(r.Findings, planFinding(err.Error()))
+		r.Add(planFinding(err.Error()))
 	default:
 		v.checkPlan(m, r, data)
 	}
@@ -70,7 +72,7 @@ func (v *Job) missPlan(m *gguf.Model, r *verify.Report) {
 	}
 	what := fmt.Sprintf("is not there; key %q names the plan %s", reap.KeyPlan, digest)
 	if v.Strict {
-		r.Findings = append(r.Findings, planFinding(what))
+		r.Add(planFinding(what))
 		return
 	}
 	r.Gaps = append(r.Gaps, verify.Gap{What: release.PlanName + " " + what, Leaves: "whether the experts are those that it keeps"})
@@ -81,7 +83,7 @@ func (v *Job) findExperts(m *gguf.Model, r *verify.Report) {
 	e, faults := reap.FindExperts(m)
 	v.experts = e
 	for _, fault := range faults {
-		r.Findings = append(r.Findings, expertFinding(m, fault))
+		r.Add(expertFinding(m, fault))
 	}
 	if e == nil {
 		r.Checked = append(r.Checked, "experts: none, the model is dense")
@@ -113,15 +115,18 @@ func (v *Job) checkPlan(m *gguf.Model, r *verify.Report, data []byte) {
 	plan, err := planfile.Decode(data)
 	if err != nil {
 		for line := range strings.Lines(err.Error()) {
-			r.Findings = append(r.Findings, planFinding(strings.TrimSuffix(line, "\n")))
+			r.Add(planFinding(strings.TrimSuffix(line, "\n")))
 		}
 		return
 	}
-	before := len(r.Findings)
+	before := r.Total()
 	for _, wrong := range planDifferences(plan, manifest.DigestBytes(data), m, v.experts) {
-		r.Findings = append(r.Findings, planFinding(wrong))
+		r.Add(planFinding(wrong))
 	}
-	if len(r.Findings) == before {
+	if r.Total() == before {
+		if _, ok := m.Metadata().Get(reap.KeyPlan); ok {
+			r.Hold(release.PlanName)
+		}
 		r.Checked = append(r.Checked, fmt.Sprintf("%s: fits the model, keeps %d of %d experts in %s", release.PlanName, plan.KeepCount, plan.NumExperts, text.Count(len(plan.Layers), "layer")))
 	}
 }
@@ -150,22 +155,44 @@ func planDifferences(plan *reap.Plan, digest manifest.Digest, m *gguf.Model, e *
 			wrong = append(wrong, fmt.Sprintf("layer %d has a list in the plan, and does not route", block))
 		}
 	}
-	for _, stated := range []struct{ key, want string }{
-		{reap.KeyPlan, digest.String()},
-		{reap.KeySourceStructure, plan.Source.StructureDigest},
-		{reap.KeySourceWeights, plan.Source.WeightsDigest},
-		{reap.KeyCriterion, plan.Criterion.Name},
-		{reap.KeySourceExperts, strconv.Itoa(plan.NumExperts)},
-	} {
-		value, ok := md.Get(stated.key)
-		if !ok || stated.want == "" {
+	return append(wrong, keyDifferences(plan, digest, md)...)
+}
+
+// keyDifferences says in what the keys that state the derivation and the plan disagree.
+func keyDifferences(plan *reap.Plan, digest manifest.Digest, md *gguf.Metadata) []string {
+	want := map[string]gguf.Value{
+		reap.KeyPlan:            gguf.TextValue(digest.String()),
+		reap.KeySourceStructure: gguf.TextValue(plan.Source.StructureDigest),
+		reap.KeyCriterion:       gguf.TextValue(plan.Criterion.Name),
+		reap.KeyEvidence:        gguf.TextValue(string(plan.Criterion.Evidence)),
+		reap.KeySourceExperts:   gguf.Uint32Value(uint32(plan.NumExperts)),
+	}
+	if plan.Source.WeightsDigest != "" { // else whoever pruned may know more
+		want[reap.KeySourceWeights] = gguf.TextValue(plan.Source.WeightsDigest)
+	}
+	var wrong []string
+	for key, got := range md.All() {
+		if !strings.HasPrefix(key, "reap.") {
 			continue
 		}
-		got, isText := value.Text()
-		if n, isNumber := value.Uint(); !isText && isNumber {
-			got = strconv.FormatUint(n, 10)
+		says, known := want[key]
+		switch {
+		case known && (got.Type() != says.Type() || valueText(got) != valueText(says)):
+			wrong = append(wrong, fmt.Sprintf("key %q is %s, the plan says %s", key, valueText(got), valueText(says)))
+		case !known && key != reap.KeySourceWeights && key != reap.KeySourcePin:
+			wrong = append(wrong, fmt.Sprintf("key %q is none of those that state a derivation", key))
 		}
-		compare(fmt.Sprintf("key %q", stated.key), got, stated.want)
 	}
 	return wrong
+}
+
+// valueText writes a value as a message shows it.
+func valueText(v gguf.Value) string {
+	if s, ok := v.Text(); ok {
+		return s
+	}
+	if n, ok := v.Uint(); ok {
+		return strconv.FormatUint(n, 10)
+	}
+	return v.Describe()
 }

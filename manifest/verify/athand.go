@@ -1,0 +1,263 @@
+package verify
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"ggufreap/gguf"
+	"ggufreap/gguf/words"
+	"ggufreap/manifest"
+	"ggufreap/manifest/lists"
+)
+
+// A claim is what somebody says of a file of the folder, or of one beside it.
+type claim struct {
+	name string
+	sum  manifest.Sum
+	by   string // who says so: a file, or what else
+}
+
+// sumsFile tells by its name a list of sums that other programs write.
+var sumsFile = regexp.MustCompile(`(?i)^(sha256sums?|sha256|checksums?)(\.txt|\.asc)?$|\.sha256(sums?)?$`)
+
+// gatherClaims reads what lies at hand and says sums of the files: lists of other programs,
+// and names of files that are their digests.
+func (v *verifier) gatherClaims() error {
+	entries, err := os.ReadDir(v.dir)
+	if err != nil && gguf.MachineFault(err) {
+		return err
+	}
+	for _, e := range entries {
+		if name := e.Name(); name != manifest.SumsName && sumsFile.MatchString(name) && !e.IsDir() {
+			if err := v.readClaims(name); err != nil {
+				return err
+			}
+		}
+	}
+	for _, m := range v.models {
+		for _, path := range m.Paths() {
+			if sum, ok := digestName(path); ok {
+				v.claims = append(v.claims, claim{v.name(path), sum, "the name of its blob"})
+			}
+		}
+	}
+	return nil
+}
+
+// readClaims reads a list of sums of another program. What it says of files that are not
+// there, or are not looked at, is no matter here.
+func (v *verifier) readClaims(name string) error {
+	text, err := readBounded(v.path(name), lists.MaxSumsBytes)
+	if gguf.MachineFault(err) {
+		return err
+	}
+	sums, readErr := lists.ReadSums(bytes.NewReader(text))
+	if bare, ok := bareSum(text); ok { // the digest alone, of the file that the list is named after
+		sums, readErr = []lists.FileSum{{Name: strings.TrimSuffix(name, filepath.Ext(name)), SHA256: bare}}, nil
+	}
+	if err := errors.Join(err, readErr); err != nil {
+		v.report.note(name, "could not be read as a list of sums: "+firstLine(err))
+		return nil
+	}
+	others := 0
+	for _, s := range sums {
+		if file, ok := v.present(s.Name); ok {
+			v.claims = append(v.claims, claim{file, s.SHA256, name})
+		} else {
+			others++
+		}
+	}
+	if others > 0 {
+		v.report.gap(fmt.Sprintf("%s names other files too: %s", name, words.Group(others)), "whether those are there and right")
+	}
+	return nil
+}
+
+// present returns the file that an entry of a list means: the one of its path, or of its
+// last part.
+func (v *verifier) present(entry string) (string, bool) {
+	looked := func(name string) bool {
+		if len(v.contents) > 0 {
+			_, ok := v.contents[name]
+			return ok
+		}
+		return slices.ContainsFunc(v.models, func(m *gguf.Model) bool {
+			return slices.ContainsFunc(m.Paths(), func(path string) bool { return v.name(path) == name })
+		})
+	}
+	for _, name := range []string{entry, baseOf(entry)} {
+		if looked(name) {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// bareSum reads a list that holds a digest and nothing else.
+func bareSum(text []byte) (manifest.Sum, bool) {
+	sum, err := manifest.ParseSum(strings.ToLower(strings.TrimSpace(string(text[:min(len(text), 100)]))))
+	return sum, err == nil && len(text) < 100
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+// blobName is how the hub's caches and Ollama name a file after the SHA-256 of its bytes.
+var blobName = regexp.MustCompile(`^(?:sha256[-:])?([0-9a-f]{64})$`)
+
+// digestName returns the digest that a file, or the one that it is a link to, is named after.
+func digestName(path string) (manifest.Sum, bool) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return manifest.Sum{}, false
+	}
+	match := blobName.FindStringSubmatch(filepath.Base(real))
+	if match == nil {
+		return manifest.Sum{}, false
+	}
+	sum, err := manifest.ParseSum(match[1])
+	return sum, err == nil
+}
+
+// findSource looks beside the model for the pin of its source, when none was given: the one
+// with the digest that the source is known to have, or that the metadata states.
+func (v *verifier) findSource() error {
+	m, want := v.main(), v.options.SourceDigest
+	if v.options.Source != nil || m == nil {
+		return nil
+	}
+	known := !want.IsZero()
+	if !known && v.options.SourceKey != "" {
+		want, _ = manifest.ParseDigest(m.Metadata().Text(v.options.SourceKey))
+	}
+	if want.IsZero() {
+		return nil
+	}
+	entries, err := os.ReadDir(v.dir)
+	if err != nil {
+		return nil // it may be read, but not listed
+	}
+	for _, e := range entries {
+		pin, err := v.pinAt(e)
+		if err != nil {
+			return err
+		}
+		if pin == nil || pin.PinDigest != want {
+			continue
+		}
+		v.options.Source = pin
+		v.report.note(e.Name(), "is the pin of the source, and was used")
+		if !known {
+			v.report.gap("the pin digest of the source is the one that the release itself states", "that the claimed source is the one you have in mind: hold it against a digest that came another way, with --source-digest")
+		}
+		return nil
+	}
+	if known {
+		return fmt.Errorf("%s: no pin with pin digest %s lies there, --source-pin names one", v.dir, want)
+	}
+	return nil
+}
+
+// pinAt reads a file that may be a pin; nil when it is none.
+func (v *verifier) pinAt(e fs.DirEntry) (*manifest.Pin, error) {
+	name := e.Name()
+	if name == manifest.PinName || e.IsDir() || !strings.HasSuffix(name, ".json") && !strings.HasSuffix(name, ".zst") {
+		return nil, nil
+	}
+	pin, err := manifest.ReadPin(v.path(name))
+	if gguf.MachineFault(err) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, nil
+	}
+	return pin, nil
+}
+
+// partName tells a file that a program which downloads writes, and what it is a part of.
+var partName = regexp.MustCompile(`(?i)^(.+?)((?:\.[0-9a-f]{6,64})?\.(?:aria2|part|partial|incomplete|crdownload|download|opdownload|filepart|!qb|!ut|!bt|bc!|td|tmp|temp|st))$`)
+
+func isPart(name string) bool { return partName.MatchString(name) }
+
+// reportDownloads reports files that are not whole, by what programs leave that download.
+func (v *verifier) reportDownloads() {
+	for _, name := range v.downloads() {
+		of := partName.FindStringSubmatch(name)[1]
+		_, beside := v.present(of)
+		switch {
+		case beside && v.vouched[of]:
+			v.report.note(name, fmt.Sprintf("is what a download of %q left", of))
+		case beside:
+			v.report.find(KindStructure, of, fmt.Sprintf("may not be whole: %q beside it marks a download that is not finished", name))
+		case gguf.IsModelFile(of):
+			v.report.find(KindStructure, name, fmt.Sprintf("is part of a download of %q that is not finished", of))
+		}
+	}
+}
+
+// downloads lists the files beside the models that are named like parts of downloads.
+func (v *verifier) downloads() []string {
+	if len(v.contents) > 0 {
+		return v.parts
+	}
+	entries, _ := os.ReadDir(v.dir)
+	var parts []string
+	for _, e := range entries {
+		if match := partName.FindStringSubmatch(e.Name()); match != nil && v.mine(match[1]) {
+			parts = append(parts, e.Name())
+		}
+	}
+	return parts
+}
+
+// mine reports whether a file is, or would be, one of the artifact's.
+func (v *verifier) mine(name string) bool {
+	return slices.ContainsFunc(v.models, func(m *gguf.Model) bool {
+		return slices.ContainsFunc(slices.Concat(m.Paths(), m.Unreadable), func(path string) bool { return filepath.Base(path) == name }) || slices.Contains(m.Missing, name)
+	})
+}
+
+// longZeros is how many zero bytes at the end of a file make one ask whether it is whole.
+const longZeros = 64 << 10
+
+// reportZeroTails reports shards that end in a long run of zeros, as preallocated downloads
+// do, where nothing vouches for their bytes.
+func (v *verifier) reportZeroTails() {
+	for _, m := range v.models {
+		for _, f := range m.Files {
+			if v.vouched[v.name(f.Name)] || m == v.main() && v.pin != nil {
+				continue
+			}
+			if n := zeroTail(f, f.Size); n >= longZeros {
+				v.report.Add(Finding{Kind: KindStructure, File: v.name(f.Name), Expert: manifest.NoExpert, Offset: f.Size - n, Length: n,
+					What: fmt.Sprintf("ends in %s of zero: downloads that were not finished look so", words.Count(n, "byte"))})
+			}
+		}
+	}
+}
+
+// zeroTail counts the zero bytes at the end.
+func zeroTail(r io.ReaderAt, size int64) int64 {
+	buf := make([]byte, 1<<20)
+	for end := size; end > 0; {
+		part := buf[:min(int64(len(buf)), end)]
+		if n, _ := r.ReadAt(part, end-int64(len(part))); n < len(part) {
+			return 0
+		}
+		if filled := len(bytes.TrimRight(part, "\x00")); filled > 0 {
+			return size - end + int64(len(part)-filled)
+		}
+		end -= int64(len(part))
+	}
+	return size
+}
