@@ -67,7 +67,7 @@ func choose(con *ui.Console, c *cli.Context, s *source) (*choice, error) {
 		return nil, err
 	}
 	if path := c.String("always-keep"); path != "" {
-		always, input, err := readAlways(path, s.experts)
+		always, input, err := readAlways(c, path, s.experts)
 		if err != nil {
 			return nil, err
 		}
@@ -103,8 +103,8 @@ func explainFlat(err error, e *reap.Experts, scores *reap.Scores, keep int, o re
 }
 
 // readAlways reads the experts to keep always: keep lists in any form that a plan has.
-func readAlways(path string, e *reap.Experts) (map[int][]int, reap.Input, error) {
-	data, err := files.Read(path)
+func readAlways(c *cli.Context, path string, e *reap.Experts) (map[int][]int, reap.Input, error) {
+	data, err := files.ReadInput(c.App.Reader, path)
 	if err != nil {
 		return nil, reap.Input{}, err
 	}
@@ -112,7 +112,7 @@ func readAlways(path string, e *reap.Experts) (map[int][]int, reap.Input, error)
 	if err != nil {
 		return nil, reap.Input{}, fmt.Errorf("%s: %w", text.Safe(path), err)
 	}
-	return lists.Layers, reap.NewInput(path, data), nil
+	return lists.Layers, reap.NewInput(files.Name(path), data), nil
 }
 
 // presetCriterion checks the preset, if one is asked for, and returns the criterion that
@@ -160,8 +160,8 @@ func keepCount(c *cli.Context, s *source, criterion reap.Criterion) (int, error)
 
 // loadPlan reads a plan file, ours or another tool's, amends it, and holds it against the
 // model.
-func loadPlan(path string, s *source, amend func(*reap.Plan) error) (*reap.Plan, error) {
-	data, err := files.Read(path)
+func loadPlan(c *cli.Context, path string, s *source, amend func(*reap.Plan) error) (*reap.Plan, error) {
+	data, err := files.ReadInput(c.App.Reader, path)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func loadPlan(path string, s *source, amend func(*reap.Plan) error) (*reap.Plan,
 		return nil, err
 	}
 	if plan.Source.StructureDigest == "" {
-		plan.Criterion.Inputs = append(plan.Criterion.Inputs, reap.NewInput(path, data))
+		plan.Criterion.Inputs = append(plan.Criterion.Inputs, reap.NewInput(files.Name(path), data))
 		s.claim(plan)
 	}
 	if got := plan.Source.StructureDigest; got != s.structure.String() {

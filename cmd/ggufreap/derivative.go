@@ -152,7 +152,7 @@ func planFor(con *ui.Console, c *cli.Context, s *source) (*reap.Plan, error) {
 	case choosing(c):
 		return nil, args.Usagef("--plan and the choosing flags contradict each other, give one or the other")
 	}
-	return loadPlan(path, s, func(plan *reap.Plan) error { return applyRules(c, plan, s) })
+	return loadPlan(c, path, s, func(plan *reap.Plan) error { return applyRules(c, plan, s) })
 }
 
 // derive returns the contents of the model that a plan makes of a source.

@@ -62,7 +62,7 @@ func diffAction(con *ui.Console, c *cli.Context) error {
 	for i := range sides {
 		var err error
 		open := func(path string) (*gguf.Model, error) { return openPaths(con, c, path) }
-		if sides[i], err = diff.Open(c.Args().Get(i), open); err != nil {
+		if sides[i], err = diff.Open(con.In, c.Args().Get(i), open); err != nil {
 			return err
 		}
 		defer sides[i].Close()

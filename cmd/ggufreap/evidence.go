@@ -91,7 +91,7 @@ func evidenceAction(con *ui.Console, c *cli.Context) error {
 // put writes a document to the output, or prints it.
 func put(con *ui.Console, c *cli.Context, document []byte, sources []string) error {
 	output := c.String("output")
-	if output == "" {
+	if output == "" || output == files.Stdin {
 		con.Printf("%s", document)
 		return nil
 	}
@@ -114,7 +114,7 @@ func evidenceSchema(con *ui.Console, c *cli.Context, _ []string) error {
 func evidenceCheck(con *ui.Console, _ *cli.Context, paths []string) error {
 	wrong := false
 	for _, path := range paths {
-		data, err := files.Read(path)
+		data, err := files.ReadInput(con.In, path)
 		if err != nil {
 			return err
 		}
@@ -187,7 +187,7 @@ func printEvidence(con *ui.Console, t evidence.Table) {
 func evidenceImport(con *ui.Console, c *cli.Context, paths []string) error {
 	var list []evidence.File
 	for _, path := range paths {
-		data, err := files.Read(path)
+		data, err := files.ReadInput(con.In, path)
 		if err != nil {
 			return err
 		}

@@ -91,11 +91,11 @@ func (x *explanation) place(c *cli.Context, s *source, ch *choice) error {
 // readOther reads the plan to compare with: a plan file, or a score file from which as many
 // experts are chosen by the same criterion, or by the first that it allows.
 func readOther(con *ui.Console, c *cli.Context, s *source, ch *choice, path string) (*reap.Plan, error) {
-	plan, planErr := loadPlan(path, s, func(*reap.Plan) error { return nil })
+	plan, planErr := loadPlan(c, path, s, func(*reap.Plan) error { return nil })
 	if planErr == nil {
 		return plan, nil
 	}
-	m, _, err := readMeasurements(con, c.Context, path, s.experts)
+	m, _, err := readMeasurements(c.Context, con, path, s.experts)
 	if err != nil {
 		return nil, errors.Join(planErr, err)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -186,7 +187,7 @@ func writeGGUFHashes(con *ui.Console, c *cli.Context, m *gguf.Model) error {
 		return err
 	}
 	output := c.String("output")
-	if output == "" {
+	if output == "" || output == files.Stdin {
 		con.Printf("%s", list.Bytes())
 		return nil
 	}
@@ -204,7 +205,7 @@ func reportPin(con *ui.Console, c *cli.Context, pin *manifest.Pin, m *gguf.Model
 	if err != nil {
 		return err
 	}
-	if c.Bool("json") {
+	if c.Bool("json") || c.String("output") == files.Stdin {
 		return manifest.EncodePin(con.Out, "pin.json", pin)
 	}
 	describePin(con, pin)
@@ -260,7 +261,7 @@ func declaredFacts(d manifest.Declared) [][2]string {
 // readEvidence reads the file of --check, or asks the hub for its listing, and whose that is.
 func readEvidence(con *ui.Console, c *cli.Context) (e verify.Evidence, repo, revision string, err error) {
 	if !remote.IsAddress(c.String("check")) {
-		e, err = verify.ReadEvidence(c.String("check"))
+		e, err = openEvidence(con, c.String("check"))
 		return e, c.String("repo"), c.String("revision"), err
 	}
 	if c.IsSet("repo") || c.IsSet("revision") {
@@ -271,6 +272,19 @@ func readEvidence(con *ui.Console, c *cli.Context) (e verify.Evidence, repo, rev
 		return nil, "", "", err
 	}
 	return listing.Files, facts.Repo, facts.Commit, nil
+}
+
+func openEvidence(con *ui.Console, path string) (verify.Evidence, error) {
+	in, err := files.OpenInput(con.In, path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	e, err := verify.DecodeEvidence(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", text.Safe(path), err)
+	}
+	return e, nil
 }
 
 // checkArtifact compares an artifact with what a file says of it.

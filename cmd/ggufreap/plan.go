@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/cmd/ggufreap/internal/args"
 	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
@@ -80,7 +81,10 @@ func planAction(con *ui.Console, c *cli.Context) error {
 		return err
 	}
 	output := c.String("output")
-	if output != "" {
+	if output == files.Stdin && x.asked {
+		return args.Usagef("-o - prints the plan, and what --explain, --compare and --split-half tell has no place beside it")
+	}
+	if output != "" && output != files.Stdin {
 		if _, err := files.Write(output, c.Bool("force"), s.Paths(), files.Bytes(document)); err != nil {
 			return err
 		}
@@ -88,7 +92,7 @@ func planAction(con *ui.Console, c *cli.Context) error {
 	switch {
 	case c.Bool("json") && x.asked:
 		return con.JSON(x.document(ch))
-	case c.Bool("json"):
+	case c.Bool("json") || output == files.Stdin:
 		con.Printf("%s", document)
 		return nil
 	}

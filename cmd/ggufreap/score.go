@@ -8,11 +8,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/progress"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
-	"ggufreap/manifest"
 	"ggufreap/reap"
 	"ggufreap/reap/scorefile"
 )
@@ -38,7 +38,7 @@ func readScores(con *ui.Console, c *cli.Context, s *source, criterion string, ru
 	case c.IsSet("criterion") && info.Evidence != reap.Measured:
 		return nil, nil, args.Usagef("--from brings measured scores, which %s does not use", criterion)
 	}
-	m, input, err := readMeasurements(con, c.Context, path, s.experts)
+	m, input, err := readMeasurements(c.Context, con, path, s.experts)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -67,18 +67,18 @@ func criterionNames() []string {
 }
 
 // readMeasurements reads a score file, and its digest from all its bytes.
-func readMeasurements(con *ui.Console, ctx context.Context, path string, e *reap.Experts) (*scorefile.Measurements, reap.Input, error) {
-	f, info, err := manifest.OpenRegular(path)
+func readMeasurements(ctx context.Context, con *ui.Console, path string, e *reap.Experts) (*scorefile.Measurements, reap.Input, error) {
+	f, err := files.OpenInput(con.In, path)
 	if err != nil {
 		return nil, reap.Input{}, err
 	}
 	defer f.Close()
-	m, err := scorefile.Read(f, info.Size(), e)
+	m, err := scorefile.Read(f, f.Size, e)
 	if err != nil {
 		return nil, reap.Input{}, fmt.Errorf("%s: %w", text.Safe(path), err)
 	}
-	p := con.StartProgress("hash scores", info.Size())
-	input, err := reap.HashInput(path, &reportingReader{ctx, f, p})
+	p := con.StartProgress("hash scores", f.Size)
+	input, err := reap.HashInput(files.Name(path), &reportingReader{ctx, f, p})
 	p.Finish()
 	return m, input, err
 }

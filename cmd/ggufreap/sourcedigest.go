@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/manifest"
 )
@@ -33,7 +34,7 @@ func readSourcePin(c *cli.Context, path string) (*manifest.Pin, error) {
 	if err != nil {
 		return nil, err
 	}
-	pin, err := manifest.ReadPin(path)
+	pin, err := files.ReadPin(c.App.Reader, path)
 	if err != nil {
 		return nil, err
 	}

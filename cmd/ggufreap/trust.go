@@ -39,7 +39,7 @@ func readTrust(c *cli.Context) (verify.Trust, error) {
 		if path == "" {
 			return nil
 		}
-		data, err := files.Read(path)
+		data, err := files.ReadInput(c.App.Reader, path)
 		if err != nil {
 			return err
 		}

@@ -20,14 +20,16 @@ func ReadEvidence(path string) (Evidence, error) {
 		return nil, err
 	}
 	defer f.Close()
-	e, err := decodeEvidence(bufio.NewReader(f))
+	e, err := DecodeEvidence(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return e, nil
 }
 
-func decodeEvidence(r *bufio.Reader) (Evidence, error) {
+// DecodeEvidence is ReadEvidence for what is no file.
+func DecodeEvidence(from io.Reader) (Evidence, error) {
+	r := bufio.NewReader(from)
 	head, err := r.Peek(512)
 	if err != nil && err != io.EOF {
 		return nil, err

@@ -4,6 +4,7 @@
 package args
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"regexp"
@@ -34,7 +35,7 @@ func Prepare(cmd *cli.Command) {
 			fmt.Fprint(c.App.Writer, help.Command(cmd))
 			return nil
 		}
-		if err := checkEmpty(c, cmd); err != nil {
+		if err := cmp.Or(checkEmpty(c, cmd), checkStdin(c, cmd)); err != nil {
 			return err
 		}
 		return action(c)
@@ -105,6 +106,27 @@ func checkEmpty(c *cli.Context, cmd *cli.Command) error {
 	}
 	if i := slices.Index(c.Args().Slice(), ""); i >= 0 {
 		return hint.With(Usagef("argument %d is empty", i+1), "see that the variable it is given is set")
+	}
+	return nil
+}
+
+// checkStdin wants no more than one "-" among the files that are read.
+func checkStdin(c *cli.Context, cmd *cli.Command) error {
+	var given []string
+	for _, f := range cmd.Flags {
+		name := f.Names()[0]
+		written := name == "output" || name == "pin-source"
+		if help.ValueName(f) == "FILE" && !written && c.IsSet(name) && c.String(name) == "-" {
+			given = append(given, dashed(name))
+		}
+	}
+	for i, arg := range c.Args().Slice() {
+		if arg == "-" {
+			given = append(given, fmt.Sprintf("argument %d", i+1))
+		}
+	}
+	if len(given) > 1 {
+		return Usagef("- stands for standard input, which can be read once, and not by %s", strings.Join(given, " and "))
 	}
 	return nil
 }

@@ -5,8 +5,10 @@ package diff
 
 import (
 	"context"
+	"io"
 	"strings"
 
+	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/inspect"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/gguf"
@@ -20,13 +22,13 @@ type Side struct {
 	pin   *manifest.Pin
 }
 
-// Open opens an artifact by open, or reads a pin. The caller closes it, unless there is an
+// Open opens an artifact by open, or reads a pin, which may come from stdin. The caller closes it, unless there is an
 // error.
-func Open(path string, open func(path string) (*gguf.Model, error)) (*Side, error) {
+func Open(stdin io.Reader, path string, open func(path string) (*gguf.Model, error)) (*Side, error) {
 	s := &Side{path: path}
 	var err error
-	if isPinName(path) {
-		s.pin, err = manifest.ReadPin(path)
+	if isPinName(path) || files.IsStream(path) {
+		s.pin, err = files.ReadPin(stdin, path)
 		return s, err
 	}
 	if s.Model, err = open(path); err != nil {

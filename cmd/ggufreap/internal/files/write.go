@@ -97,6 +97,9 @@ func writing(path string, err error) error {
 
 // CheckOutput refuses an output path that would harm something.
 func CheckOutput(path string, force bool, sources []string) error {
+	if path == Stdin {
+		return nil
+	}
 	there, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -118,9 +121,9 @@ func CheckOutput(path string, force bool, sources []string) error {
 	return nil
 }
 
-// WritePin writes a pin document, unless path is "", and returns its size.
+// WritePin writes a pin document, unless path is "" or "-", and returns its size.
 func WritePin(path string, pin *manifest.Pin, force bool, sources []string) (int64, error) {
-	if path == "" {
+	if path == "" || path == Stdin {
 		return 0, nil
 	}
 	return Write(path, force, sources, func(w io.Writer) error { return manifest.EncodePin(w, path, pin) })

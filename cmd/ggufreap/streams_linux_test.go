@@ -1,0 +1,63 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ggufreap/gguf"
+)
+
+// TestStreams reads and writes documents through pipes, as shells make them, and compares
+// what comes of it with what comes of files.
+func TestStreams(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "ggufreap")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Chdir(t.TempDir())
+	write(t, smallMoE(), gguf.Split{})
+	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("PATH", filepath.Dir(program)+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	succeed(t, "plan", "--keep", "4", "-o", "plan.json", "small.gguf")
+	succeed(t, "pin", "-o", "pin.json", "small.gguf")
+	writeText(t, "hotness.csv", "layer,expert,count\n"+strings.Repeat("1,0,7\n", 1)+"1,1,6\n1,2,5\n1,3,4\n1,4,3\n1,5,2\n1,6,1\n1,7,0\n2,0,7\n2,1,6\n2,2,5\n2,3,4\n2,4,3\n2,5,2\n2,6,1\n2,7,0\n")
+	for _, line := range []string{
+		"ggufreap plan --keep 4 small.gguf -o - | cmp - plan.json",
+		"ggufreap plan --keep 4 small.gguf --output=- > p && cmp p plan.json && test ! -e -",
+		"ggufreap prune --plan - -o a small.gguf < plan.json && cmp a/plan.json plan.json",
+		"cat plan.json | ggufreap prune --plan - -o b small.gguf && cmp b/plan.json plan.json",
+		"ggufreap prune --plan <(cat plan.json) -o c small.gguf && cmp c/plan.json plan.json",
+		"ggufreap plan --keep 4 --always-keep /dev/stdin small.gguf < plan.json",
+		"ggufreap pin -o - small.gguf | cmp - pin.json",
+		"ggufreap pin -o - small.gguf | ggufreap pin --check - small.gguf",
+		"ggufreap pin --check <(sha256sum small.gguf) small.gguf",
+		"ggufreap diff <(cat pin.json) small.gguf",
+		"cat pin.json | ggufreap diff small.gguf -",
+		"ggufreap verify --source-pin <(cat pin.json) a",
+		"ggufreap plan --keep 4 --from <(cat hotness.csv) -o - small.gguf | grep -q '\"file\": \"standard input\"'",
+		"ggufreap plan --keep 4 --from - small.gguf < hotness.csv",
+		"ggufreap pin --format gguf-hash -o - small.gguf | ggufreap pin --check - small.gguf",
+		`test -z "$(ls "$TMPDIR")"`,
+	} {
+		cmd := exec.Command("bash", "-e", "-o", "pipefail", "-c", line)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", line, err, out)
+		}
+	}
+}
+
+func TestStreamsThatCannotBe(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, smallMoE(), gguf.Split{})
+	refuse(t, "- stands for standard input, which can be read once, and not by --from and --always-keep", "plan", "--keep", "4", "--from", "-", "--always-keep", "-", "small.gguf")
+	refuse(t, "-o - prints the plan", "plan", "--keep", "4", "--explain", "-o", "-", "small.gguf")
+	refuse(t, "-: plan: ", "prune", "--plan", "-", "-o", "out", "small.gguf") // it is empty
+	if err := syscall.Mkfifo("pipe", 0o666); err != nil {
+		t.Fatal(err)
+	}
+	refuse(t, "- in place of the path, and < pipe behind the command", "pin", "--check", "pipe", "small.gguf")
+}
