@@ -25,6 +25,11 @@ const (
 	Baseline Evidence = "baseline" // no knowledge at all, to compare with
 )
 
+// DefaultCriterion ranks where nothing was measured and nobody names another one. It is not
+// [RouterMass], which on the one trained model with a selection bias that it was tried on was
+// no better than chance: balancing makes that bias high where an expert's gate is low.
+const DefaultCriterion = RouterNorm
+
 // CriterionInfo is what there is to say of a criterion.
 type CriterionInfo struct {
 	Name     string
@@ -35,20 +40,31 @@ type CriterionInfo struct {
 	Formula string
 	// Meaning is one clause for people.
 	Meaning string
+	// Worth is what was found of it on a small trained model, a sentence; see SELECTION.md.
+	Worth string
 }
 
 // Criteria are all criteria. The measured ones stand in the order in which they are
 // preferred where a file allows several.
 var Criteria = []CriterionInfo{
-	{ReapMean, 1, Measured, "sum(g*|f|) / tokens", "weighted output of the expert per routed token, as REAP was published"},
-	{ReapSum, 1, Measured, "sum(g*|f|)", "weighted output of the expert over all tokens, as published Kimi-K3 plans rank"},
-	{GateSum, 1, Measured, "sum(g)", "router weight that the expert received"},
-	{Count, 1, Measured, "tokens", "tokens routed to the expert"},
-	{ActivationEnergy, 1, Measured, "sum(|h|^2)", "energy that entered the expert's down projection"},
-	{RouterMass, 2, Proxy, "E[gate; chosen]", "router weight to expect if the router's input had no preferred direction"},
-	{RouterNorm, 1, Proxy, "sqrt(sum((W*gamma)^2))", "deviation of the expert's router logit for such an input"},
-	{SeededRandom, 1, Baseline, "uniform in [0,1)", "chance, from a seed"},
+	{ReapMean, 1, Measured, "sum(g*|f|) / tokens", "weighted output of the expert per routed token, as REAP was published", worthMeasured},
+	{ReapSum, 1, Measured, "sum(g*|f|)", "weighted output of the expert over all tokens, as published Kimi-K3 plans rank", worthMeasured},
+	{GateSum, 1, Measured, "sum(g)", "router weight that the expert received", worthGate},
+	{Count, 1, Measured, "tokens", "tokens routed to the expert", worthCount},
+	{ActivationEnergy, 1, Measured, "sum(|h|^2)", "energy that entered the expert's down projection", worthMeasured},
+	{RouterNorm, 1, Proxy, "sqrt(sum((W*gamma)^2))", "deviation of the expert's router logit if the router's input had no preferred direction", worthNorm},
+	{RouterMass, 2, Proxy, "E[gate; chosen]", "router weight to expect for such an input", worthMass},
+	{SeededRandom, 1, Baseline, "uniform in [0,1)", "chance, from a seed", ""},
 }
+
+// What was found; "make compare-criteria" prints the figures.
+const (
+	worthMeasured = "on a small trained model its plans were about half as far from the full model as random ones"
+	worthGate     = "on a small trained model it was about as good as the best of five random plans"
+	worthCount    = "on a small trained model, measured on all kinds of text that its router was balanced on, it was worse than chance; on one kind of text, for that kind, it was good"
+	worthNorm     = "on a small trained model its plans were about four fifths as far from the full model as random ones, where measured ones were half as far"
+	worthMass     = "on a small trained model with a selection bias it was no better than chance, and worse when fewer were kept: balancing makes that bias high where the gate is low"
+)
 
 // FindCriterion returns the criterion with the given name.
 func FindCriterion(name string) (CriterionInfo, bool) {

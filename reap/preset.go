@@ -16,7 +16,7 @@ type Preset struct {
 
 // Presets are the known presets.
 var Presets = []Preset{
-	{Name: "reap568", Experts: 896, Keep: 568, Shards: 14, Criterion: RouterMass},
+	{Name: "reap568", Experts: 896, Keep: 568, Shards: 14, Criterion: DefaultCriterion},
 }
 
 // FindPreset returns the preset with the given name.

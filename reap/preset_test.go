@@ -10,7 +10,7 @@ func TestPreset(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Keep != 568 || p.Experts != 896 || p.Shards != 14 || p.Criterion != RouterMass {
+	if p.Keep != 568 || p.Experts != 896 || p.Shards != 14 || p.Criterion != RouterNorm {
 		t.Errorf("%+v", p)
 	}
 	if err := p.Check(&Experts{Count: 896}); err != nil {

@@ -27,7 +27,7 @@ func chooseFlags() []cli.Flag {
 		&cli.StringFlag{Name: "from", Usage: "`FILE`: rank by measured scores: npz, saliency JSON, hotness CSV, expert_stats.json, imatrix GGUF and others"},
 		args.OneOf(&cli.StringFlag{Name: "criterion", Usage: "`NAME`: how experts are ranked. Measured, with --from: " +
 			"reap-mean, reap-sum, gate-sum, count and activation-energy, the first that FILE allows.\nProxies from the weights alone, not measured: " +
-			"router-mass (the default) and router-norm.\nA baseline for comparisons: seeded-random"}, criterionNames()...),
+			"router-norm (the default) and router-mass.\nA baseline for comparisons: seeded-random"}, criterionNames()...),
 		&cli.Uint64Flag{Name: "seed", Usage: "`N`: seed of seeded-random (0)"},
 		&cli.StringFlag{Name: "always-keep", Usage: "`FILE`: experts to keep whatever their score, in lists"},
 		&cli.BoolFlag{Name: "allow-flat", Usage: "accept layers in which all experts score the same"},
@@ -120,7 +120,7 @@ func readAlways(c *cli.Context, path string, e *reap.Experts) (map[int][]int, re
 func presetCriterion(c *cli.Context, s *source) (string, error) {
 	name := c.String("preset")
 	if name == "" {
-		return reap.RouterMass, nil
+		return reap.DefaultCriterion, nil
 	}
 	preset, err := reap.FindPreset(name)
 	if err != nil {

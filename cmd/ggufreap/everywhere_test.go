@@ -44,8 +44,8 @@ func TestSamePlansEverywhere(t *testing.T) {
 		name string
 		args []string
 	}{
-		{"fixture-router-mass.json", []string{"--preset", "reap568", small}},
-		{"fixture-router-norm.json", []string{"--keep", "568", "--criterion", "router-norm", small}},
+		{"fixture-router-mass.json", []string{"--preset", "reap568", "--criterion", "router-mass", small}},
+		{"fixture-router-norm.json", []string{"--preset", "reap568", small}},
 		{"fixture-seeded-random.json", []string{"--keep", "568", "--criterion", "seeded-random", "--seed", "7", small}},
 		{"random-reap-mean.json", []string{"--preset", "reap568", "--from", "random.npz", large}},
 		{"random-reap-sum.json", []string{"--keep", "301", "--criterion", "reap-sum", "--from", "random.npz", large}},

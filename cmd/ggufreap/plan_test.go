@@ -273,7 +273,7 @@ func TestDraftLayersNeedARule(t *testing.T) {
 	}
 	args := []string{"plan", "--keep", "8", "--from", "hotness.csv", files[0]}
 	r := ggufreap(t, args...)
-	if r.code != exitFailed || !strings.Contains(r.stderr, "does not score the draft layers") || !strings.Contains(r.stderr, "--draft-layers router-mass") {
+	if r.code != exitFailed || !strings.Contains(r.stderr, "does not score the draft layers") || !strings.Contains(r.stderr, "--draft-layers router-norm") {
 		t.Errorf("exit %d, %s", r.code, r.stderr)
 	}
 	out := succeed(t, slices.Insert(slices.Clone(args), 1, "--draft-layers", "router-mass")...)

@@ -106,7 +106,7 @@ func fillDraftLayers(con *ui.Console, c *cli.Context, s *source, scores *reap.Sc
 	switch {
 	case rule == "" && missing:
 		return hint.With(fmt.Errorf("%s does not score the draft layers, which keep as many experts as all others", text.Safe(c.String("from"))),
-			"--draft-layers router-mass ranks them by their routers alone, as-last-layer keeps what the last layer keeps")
+			"--draft-layers router-norm ranks them by their routers alone, as-last-layer keeps what the last layer keeps")
 	case rule == "" || !missing:
 		return nil
 	}
