@@ -2,9 +2,8 @@ package manifest
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"sync"
+	"math"
 
 	"ggufreap/gguf"
 	"ggufreap/manifest/internal/pass"
@@ -24,8 +23,6 @@ type Recorder struct {
 	pin    *Pin
 	tracks []*track // one for each file
 	bySrc  map[io.ReaderAt]*track
-	count  *pass.Meter
-	relay  *relay
 	o      BuildOptions
 }
 
@@ -38,12 +35,13 @@ func NewRecorder(ctx context.Context, m *gguf.Model, o BuildOptions) (*Recorder,
 	if err != nil {
 		return nil, err
 	}
-	r := &Recorder{model: m, pin: pin, bySrc: map[io.ReaderAt]*track{}, count: pass.NewMeter(m.FileBytes(), o.Progress), relay: newRelay(), o: o}
+	r := &Recorder{model: m, pin: pin, bySrc: map[io.ReaderAt]*track{}, o: o}
+	hashing := newHashing(pass.NewMeter(m.FileBytes(), o.Progress))
 	rest := pin.Tensors
-	for _, f := range m.Files {
+	for i, f := range m.Files {
 		var own []Tensor
 		own, rest = rest[:len(f.Tensors)], rest[len(f.Tensors):]
-		t := newTrack(ctx, f, own, r.count, r.relay)
+		t := &track{index: i, ctx: ctx, file: f, source: readerAt{f}, ahead: pass.NewAhead(f, 0, f.Size), tensors: own, hashing: hashing, room: make(chan struct{}, maxQueue)}
 		r.tracks = append(r.tracks, t)
 		for _, tensor := range f.Tensors {
 			for _, e := range tensor.View().Extents {
@@ -55,15 +53,40 @@ func NewRecorder(ctx context.Context, m *gguf.Model, o BuildOptions) (*Recorder,
 	return r, nil
 }
 
+// Lanes makes the shards of a layout read their source through the Recorder, and returns
+// how many neighbouring shards each lane has, of which there are at most so many. A lane is
+// best written by one worker, shard after shard. Each lane but the first begins within a
+// file, the beginning of which the lane before it reads again: they are cut where that is
+// little, and a source on another machine has one lane.
+func (r *Recorder) Lanes(l *gguf.Layout, most int) []int {
+	for _, t := range r.tracks {
+		if t.ahead.Far() {
+			most = 1
+		}
+	}
+	lanes := r.cut(l, max(most, 1))
+	next := 0
+	for _, n := range lanes {
+		lane := &lane{}
+		for _, shard := range l.Shards[next : next+n] {
+			shard.Views = r.views(shard.Views, lane)
+		}
+		next += n
+	}
+	return lanes
+}
+
 // Views returns the same views, read through the Recorder.
-func (r *Recorder) Views(views []gguf.View) []gguf.View {
+func (r *Recorder) Views(views []gguf.View) []gguf.View { return r.views(views, &lane{}) }
+
+func (r *Recorder) views(views []gguf.View, lane *lane) []gguf.View {
 	recorded := make([]gguf.View, len(views))
 	for i, v := range views {
 		recorded[i] = v
 		recorded[i].Extents = make([]gguf.Extent, len(v.Extents))
 		for n, e := range v.Extents {
 			if t := r.bySrc[e.Source]; t != nil {
-				e.Source = t
+				e.Source = laneReader{t, lane}
 			}
 			recorded[i].Extents[n] = e
 		}
@@ -71,15 +94,47 @@ func (r *Recorder) Views(views []gguf.View) []gguf.View {
 	return recorded
 }
 
+// cut returns how many shards each of at most so many lanes has. Of the places that give
+// about even lanes it takes those nearest to the beginning of a file.
+func (r *Recorder) cut(l *gguf.Layout, most int) []int {
+	most = min(most, len(l.Shards))
+	var lanes []int
+	start, before := 0, int64(0) // shard and bytes
+	for i := range most - 1 {
+		even, slack := l.Bytes()*int64(i+1)/int64(most), l.Bytes()/int64(4*most)
+		best, least := 0, int64(math.MaxInt64)
+		at := before
+		for shard := start; shard < len(l.Shards)-1; shard++ {
+			at += l.Shards[shard].Size
+			if cost := r.within(l.Shards[shard+1]); max(at-even, even-at) <= slack && cost < least {
+				best, least, before = shard+1, cost, at
+			}
+		}
+		if best > start {
+			lanes, start = append(lanes, best-start), best
+		}
+	}
+	return append(lanes, len(l.Shards)-start)
+}
+
+// within returns how many bytes of a file stand before the first that a shard reads.
+func (r *Recorder) within(shard *gguf.ShardLayout) int64 {
+	for _, v := range shard.Views {
+		for _, e := range v.Extents {
+			if t := r.bySrc[e.Source]; t != nil {
+				return e.Offset - t.file.DataOffset
+			}
+		}
+	}
+	return 0
+}
+
 // Finish reads what nobody asked for and returns the pin. It is called once, when all
 // readers have ended.
 func (r *Recorder) Finish(ctx context.Context) (*Pin, error) {
-	if err := r.relay.drain(); err != nil {
-		return nil, err
-	}
-	err := pass.ForEach(ctx, len(r.tracks), r.o.Workers, func(ctx context.Context, i int, w *pass.Worker) error {
+	err := pass.ForEach(ctx, len(r.tracks), r.o.Workers, func(ctx context.Context, i int, _ *pass.Worker) error {
 		var err error
-		r.pin.Files[i].SHA256, err = r.tracks[i].finish(ctx, w.Buf)
+		r.pin.Files[i].SHA256, err = r.tracks[i].finish(ctx)
 		return err
 	})
 	if err != nil {
@@ -89,101 +144,4 @@ func (r *Recorder) Finish(ctx context.Context) (*Pin, error) {
 		return nil, err
 	}
 	return r.pin, r.pin.seal()
-}
-
-// A track is how far one file has passed by.
-type track struct {
-	ctx    context.Context
-	file   *gguf.File
-	source io.ReaderAt // of the file's tensors; it announces nothing itself
-	ahead  *pass.Ahead // does: the whole file is read, in order
-
-	mu       sync.Mutex
-	cursor   int64 // bytes before it have passed
-	relay    *relay
-	ended    bool // all readers have: the rest is hashed as it is read
-	whole    *pass.Hasher
-	count    *pass.Meter
-	listener *tensorListener
-	spans    *pass.Cursor
-	err      error // the first of hashing; it sticks
-}
-
-func newTrack(ctx context.Context, f *gguf.File, tensors []Tensor, count *pass.Meter, relay *relay) *track {
-	t := &track{ctx: ctx, file: f, source: readerAt{f}, ahead: pass.NewAhead(f, 0, f.Size), relay: relay, whole: pass.NewHasher(), count: count, listener: newTensorListener(nil)}
-	var spans []pass.Span
-	for i, tensor := range f.Tensors {
-		spans = append(spans, pass.Span{Offset: tensor.DataOffset(), Size: tensors[i].Size, Begin: func() io.Writer { return t.listener.begin(&tensors[i]) }})
-	}
-	t.spans = pass.NewCursor(spans)
-	return t
-}
-
-// A readerAt is nothing but that.
-type readerAt struct{ io.ReaderAt }
-
-// ReadAt reads bytes of the file, as [io.ReaderAt], and takes note of those that have
-// not passed yet. Those before them are read first.
-func (t *track) ReadAt(p []byte, off int64) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.ahead.Announce(t.cursor)
-	if off > t.cursor {
-		buf := t.relay.spare.Get().(*[pass.BufferSize]byte)
-		err := t.advance(t.ctx, off, buf[:])
-		t.relay.spare.Put(buf)
-		if err != nil {
-			return 0, fmt.Errorf("%s: %w", t.file.Name, err)
-		}
-	}
-	n, err := t.source.ReadAt(p, off)
-	if end := off + int64(n); end > t.cursor {
-		if err := t.pass(p[t.cursor-off:n], t.cursor); err != nil {
-			return 0, err
-		}
-	}
-	return n, err
-}
-
-// advance reads up to offset to.
-func (t *track) advance(ctx context.Context, to int64, buf []byte) error {
-	return pass.ReadRange(ctx, t.source, t.cursor, to, buf, t.pass)
-}
-
-// pass has the part of the file hashed that begins at the cursor.
-func (t *track) pass(part []byte, offset int64) error {
-	t.cursor = offset + int64(len(part))
-	t.ahead.Announce(t.cursor)
-	if !t.ended {
-		return t.relay.pass(t, part, offset)
-	}
-	return t.hash(part, offset)
-}
-
-// hash takes the next part of the file.
-func (t *track) hash(part []byte, offset int64) error {
-	if t.err == nil {
-		t.whole.Write(part)
-		t.count.Write(part)
-		t.err = t.spans.Write(part, offset)
-	}
-	return t.err
-}
-
-// finish reads the rest of the file and returns its sum.
-func (t *track) finish(ctx context.Context, buf []byte) (Sum, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.ended = true
-	err := t.advance(ctx, t.file.Size, buf)
-	if err == nil {
-		err = t.spans.End(t.file.Size)
-	}
-	if err == nil {
-		err = t.listener.end()
-	}
-	if err != nil {
-		return Sum{}, fmt.Errorf("%s: %w", t.file.Name, err)
-	}
-	return t.whole.Sum(), nil
 }

@@ -212,3 +212,51 @@ func TestRecorderCanBeCancelled(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestRecorderLanes writes shards in lanes, side by side. The pin is the same, and no byte of
+// the source is read more than twice: once by the lane that comes to its file first, and by
+// one that ends within the file.
+func TestRecorderLanes(t *testing.T) {
+	slabs := modeltest.MoESlabs(modeltest.MoEExperts)
+	want := mustPin(t, modeltest.New(t, modeltest.MoE(), gguf.Split{Shards: 3}), BuildOptions{Slabs: slabs})
+	for most := range 7 {
+		m, readers := countedModel(t, modeltest.MoE(), gguf.Split{Shards: 3})
+		recorder, err := NewRecorder(t.Context(), m, BuildOptions{Slabs: slabs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		layout, err := gguf.NewLayout(m.Contents(), gguf.Split{Shards: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lanes := recorder.Lanes(layout, most)
+		var group sync.WaitGroup
+		next := 0
+		for _, n := range lanes {
+			shards := layout.Shards[next : next+n]
+			group.Go(func() {
+				for _, shard := range shards {
+					if err := shard.Write(t.Context(), io.Discard, make([]byte, 100), nil); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+			next += n
+		}
+		group.Wait()
+		if next != len(layout.Shards) || len(lanes) > max(most, 1) || most == 2 && len(lanes) != 2 {
+			t.Errorf("at most %d lanes: %d", most, lanes)
+		}
+		pin, err := recorder.Finish(t.Context())
+		if err != nil || !reflect.DeepEqual(pin, want) {
+			t.Errorf("%d lanes: got %+v, %v", most, pin, err)
+		}
+		for i, r := range readers {
+			for at, n := range r.read {
+				if n == 0 || n > 2 || len(lanes) == 1 && n > 1 {
+					t.Fatalf("%d lanes: byte %d of file %d was read %d times", most, at, i, n)
+				}
+			}
+		}
+	}
+}

@@ -44,7 +44,7 @@ func pruneCommand(con *ui.Console) *cli.Command {
 			args.In("The source's bytes",
 				&cli.StringFlag{Name: "source-pin", Usage: "`FILE`: stop at the first part that is read and is not the one that this pin has"},
 				&cli.StringFlag{Name: "source-digest", Usage: "`D`: refuse a source whose pin has another pin digest"},
-				&cli.StringFlag{Name: "pin-source", Usage: "`FILE`: read the dropped experts too, once, and write the pin of the source; shards are then written one by one"},
+				&cli.StringFlag{Name: "pin-source", Usage: "`FILE`: read the dropped experts too, in the same pass, and write the pin of the source"},
 			),
 			args.In("How to cut (as many shards as the source has, unless the preset says otherwise)", splitFlags()...),
 			args.In("Output", slices.Concat(releaseFlags("the folder of the release", "SOURCE-REAPn"), []cli.Flag{

@@ -69,8 +69,11 @@ type Options struct {
 	// Check looks at the digests of each tensor once it has passed; its error ends the
 	// run. It is called from several goroutines; nil checks nothing.
 	Check func(t *manifest.Tensor) error
-	// Workers is how many shards are written at once; 0 means one a processor.
+	// Workers is how many shards are written at once; 0 means two a processor.
 	Workers int
+	// Lanes are numbers of neighbouring shards that one worker writes, one after the
+	// other; without any, each free worker takes the next shard.
+	Lanes []int
 	// Progress is told how many bytes of the shards are written or checked.
 	Progress manifest.Progress
 }

@@ -28,14 +28,18 @@ func (f *Folder) WriteShards(ctx context.Context) (*manifest.Pin, error) {
 	staged := make([]stagedFile, len(layout.Shards))
 	sums := make([]manifest.Sum, len(staged))
 	count := pass.NewMeter(layout.Bytes(), f.options.Progress)
-	order, workers := f.order(), pass.Workers(len(staged), f.options.Workers)
-	most := unkept(layout.Bytes(), min(workers, len(staged)), f.least)
-	err = pass.ForEach(ctx, len(order), workers, func(ctx context.Context, n int, w *pass.Worker) error {
-		i := order[n]
-		staged[i].Name = f.release.shardName(i)
-		err := f.makeShard(ctx, shardJob{i, &staged[i], layout.Shards[i], draft, count, most, w})
-		sums[i] = staged[i].SHA256
-		return err
+	lanes := f.lanes()
+	most := unkept(layout.Bytes(), min(pass.Workers(len(lanes), f.options.Workers), len(lanes)), f.least)
+	err = pass.ForEach(ctx, len(lanes), f.options.Workers, func(ctx context.Context, n int, w *pass.Worker) error {
+		for _, i := range lanes[n] {
+			staged[i].Name = f.release.shardName(i)
+			err := f.makeShard(ctx, shardJob{i, &staged[i], layout.Shards[i], draft, count, most, w})
+			if err != nil {
+				return err
+			}
+			sums[i] = staged[i].SHA256
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -44,18 +48,26 @@ func (f *Folder) WriteShards(ctx context.Context) (*manifest.Pin, error) {
 	return draft.Finish(sums)
 }
 
-// order returns the shards, those that an earlier run finished last: a run that is ended
-// again has then got further.
-func (f *Folder) order() []int {
-	var order, finished []int
-	for i, shard := range f.release.Layout.Shards {
-		if f.journal.beginning(i).size < shard.Size {
-			order = append(order, i)
+// lanes returns the shards as workers take them. Where each is on its own, those that an
+// earlier run finished come last: a run that is ended again has then got further.
+func (f *Folder) lanes() [][]int {
+	var lanes, finished [][]int
+	next := 0
+	for _, n := range f.options.Lanes {
+		lane := make([]int, n)
+		for i := range lane {
+			lane[i] = next + i
+		}
+		lanes, next = append(lanes, lane), next+n
+	}
+	for i := next; i < len(f.release.Layout.Shards); i++ {
+		if f.journal.beginning(i).size < f.release.Layout.Shards[i].Size {
+			lanes = append(lanes, []int{i})
 		} else {
-			finished = append(finished, i)
+			finished = append(finished, []int{i})
 		}
 	}
-	return append(order, finished...)
+	return append(lanes, finished...)
 }
 
 // WriteFile writes a document of the release. Its bytes come from write.

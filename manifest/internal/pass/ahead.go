@@ -22,6 +22,15 @@ func NewAhead(r io.ReaderAt, from, to int64) *Ahead {
 	return &Ahead{source, from, to}
 }
 
+// Far reports that the source is far away.
+func (a *Ahead) Far() bool {
+	if a.source == nil {
+		return false
+	}
+	_, step, _ := a.source.FetchAhead()
+	return step > 0
+}
+
 // Announce announces what is to be on its way when offset is read.
 func (a *Ahead) Announce(offset int64) {
 	if a.source == nil {

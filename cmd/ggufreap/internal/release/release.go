@@ -129,10 +129,11 @@ func Write(ctx context.Context, con *ui.Console, r *Release, o Options) error {
 		staging.Check = r.Derivation.Check
 	}
 	if r.SourcePin != nil {
-		if err := r.record(ctx, p); err != nil {
+		var err error
+		if staging.Lanes, err = r.record(ctx, p, o.Workers); err != nil {
 			return err
 		}
-		staging.Progress, staging.Workers = nil, 1 // in the order in which the source is read
+		staging.Progress = nil // the recorder tells it, of the source's bytes
 	}
 	if r.Whole && hub.Of(r.Source) != nil {
 		staging.Workers = 1 // likewise; ranges are fetched side by side all the same

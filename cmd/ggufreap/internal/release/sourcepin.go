@@ -1,8 +1,10 @@
 package release
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"runtime"
 
 	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/ui/progress"
@@ -22,18 +24,16 @@ type SourcePin struct {
 	Pin      *manifest.Pin // once it is taken
 }
 
-// record makes the source's bytes pass a recorder on their way into the release.
-func (r *Release) record(ctx context.Context, p *progress.Task) error {
+// record makes the source's bytes pass a recorder on their way into the release, and
+// returns the lanes in which the shards are best written: one for each processor unless
+// there are to be so many workers.
+func (r *Release) record(ctx context.Context, p *progress.Task, workers int) (lanes []int, err error) {
 	o := r.SourcePin.Options
 	o.Progress = p.Set
-	var err error
 	if r.SourcePin.recorder, err = manifest.NewRecorder(ctx, r.Source, o); err != nil {
-		return err
+		return nil, err
 	}
-	for _, shard := range r.Layout.Shards {
-		shard.Views = r.SourcePin.recorder.Views(shard.Views)
-	}
-	return nil
+	return r.SourcePin.recorder.Lanes(r.Layout, cmp.Or(max(workers, 0), runtime.GOMAXPROCS(0))), nil
 }
 
 // save completes the pin of the source, holds the release against it, since some bytes
