@@ -62,6 +62,7 @@ func newApp(con *ui.Console) *cli.App {
 			reshardCommand(con),
 			diffCommand(con),
 			verifyCommand(con),
+			repairCommand(con),
 			evidenceCommand(con),
 			signCommand(con),
 			engineCommand(con),

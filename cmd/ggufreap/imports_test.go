@@ -26,6 +26,8 @@ func TestImports(t *testing.T) {
 		"ggufreap/reap/measure":    plans,
 		"ggufreap/manifest":        pins,
 		"ggufreap/manifest/stage":  pins,
+		"ggufreap/manifest/repair": pins,
+		"ggufreap/gguf/remote":     {"ggufreap/gguf/remote", "github.com/cenkalti/backoff/v5", "golang.org/x/time/rate"},
 		"ggufreap/manifest/sign":   signatures,
 		"ggufreap/manifest/verify": signatures,
 

@@ -282,6 +282,73 @@ func TestFilesAgainstTheHub(t *testing.T) {
 	}
 }
 
+// TestRepairFromTheHub flips one byte of an expert: with a pin one expert travels, with the
+// hub's sums alone the whole file, and from a folder it is mended too.
+func TestRepairFromTheHub(t *testing.T) {
+	h, files := onHub(t, wideExperts(), 5)
+	good := t.TempDir()
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(good, filepath.Base(file)), data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pin := filepath.Join(t.TempDir(), "pin.json.zst")
+	succeed(t, "pin", "-o", pin, good)
+	m := openModel(t, good)
+	tensor := m.Tensor("blk.2.ffn_up_exps.weight")
+	var headers int64
+	for _, f := range m.Files {
+		headers += f.DataOffset
+	}
+	slab, dir := tensor.Size/32, filepath.Dir(files[0])
+	damage := func() {
+		t.Helper()
+		f, err := os.OpenFile(files[tensor.Shard()], os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if _, err := f.WriteAt([]byte("damage"), tensor.DataOffset()+7*slab+9); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The hub serves the files that are damaged here.
+	h.AddFolder(t, "org/K3", "IQ1_S", good)
+	h.AddFolder(t, "plain/files", "", good)
+	want := folder(t, good)
+	for _, tc := range []struct {
+		args  []string
+		bytes int64
+		text  string
+	}{
+		{[]string{"--pin", pin, "--from", "hf://org/K3"}, slab + headers*11/10, "expert 7"},
+		{[]string{"--pin", pin, "--from", h.File(filepath.Base(files[0]))}, slab + headers*11/10, "expert 7"},
+		{[]string{"--pin", pin, "--from", good}, 0, "expert 7"},
+		{[]string{"--from", "hf://org/K3"}, m.Files[tensor.Shard()].Size + headers*11/10, "With a pin it would be"},
+	} {
+		damage()
+		if r := ggufreap(t, append(append([]string{"repair", "--dry-run"}, tc.args...), dir)...); r.code != exitDiffers || !strings.Contains(r.stdout, tc.text) {
+			t.Errorf("%s --dry-run: exit %d\n%s%s", tc.args, r.code, r.stdout, r.stderr)
+		}
+		h.Reset()
+		out := succeed(t, append(append([]string{"repair"}, tc.args...), dir)...)
+		if got := h.Written.Load(); got > tc.bytes {
+			t.Errorf("%s: %d bytes travelled, want at most %d\n%s", tc.args, got, tc.bytes, out)
+		}
+		sameFolder(t, folder(t, dir), want)
+		if out := succeed(t, append(append([]string{"repair"}, tc.args...), dir)...); !strings.Contains(out, "nothing is wrong") {
+			t.Errorf("%s: a second repair prints\n%s", tc.args, out)
+		}
+	}
+	if r := ggufreap(t, "repair", "--from", good, dir); r.code != exitFailed || !strings.Contains(r.stderr, "nothing says what its bytes should be") {
+		t.Errorf("no pin and no list: exit %d, %s", r.code, r.stderr)
+	}
+}
+
 // TestSourceOnTheHubChanges ends a run, and refuses to go on, when the source is no longer
 // what it was.
 func TestSourceOnTheHubChanges(t *testing.T) {

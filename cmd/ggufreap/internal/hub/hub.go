@@ -159,6 +159,9 @@ func identityText(id remote.Identity) string {
 	return "stated by its size only"
 }
 
+// Identity tells the files from any others: the commit, or the address without its query.
+func (f *Folder) Identity() string { return f.folders[0].Name() }
+
 // Facts are what the hub states of the repository; nothing for other servers.
 func (f *Folder) Facts() remote.Facts {
 	if len(f.folders) > 1 {

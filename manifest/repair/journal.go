@@ -1,0 +1,149 @@
+package repair
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+const journalSchema = "ggufreap/repair/v1"
+
+// maxJournal bounds what is read of a journal: a quarter of a million wrong experts.
+const maxJournal = 256 << 20
+
+// journalHead is the first line: what is wrong, and what mends it.
+type journalHead struct {
+	Schema string  `json:"schema"`
+	Source string  `json:"source"` // identity of the good copy
+	Truth  string  `json:"truth"`  // pin digest, or "" for sums
+	Files  int     `json:"files"`
+	Whole  int     `json:"whole"`
+	Ranges []Range `json:"ranges"`
+}
+
+// journalLine says that a range is replaced and durable.
+type journalLine struct {
+	Done int `json:"done"` // index in Ranges
+}
+
+// A journal is the file [JournalName].
+type journal struct {
+	path string
+	file *os.File // nil until there is something to note
+}
+
+// truth names what says what is right.
+func (job *Job) truth() string {
+	if job.Pin == nil {
+		return "sums"
+	}
+	return job.Pin.PinDigest.String()
+}
+
+// readJournal returns what an earlier run left, nil where it left nothing.
+func readJournal(job *Job) (*journal, *Damage, error) {
+	j := &journal{path: job.path(JournalName)}
+	data, err := os.ReadFile(j.path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Contains(data, []byte("\n")) {
+		return j, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(data) > maxJournal {
+		return nil, nil, fmt.Errorf("%s: more than %d bytes", j.path, maxJournal)
+	}
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	var head journalHead
+	if err := json.Unmarshal(lines[0], &head); err != nil || head.Schema != journalSchema {
+		return nil, nil, fmt.Errorf("%s: is no journal of a repair", j.path)
+	}
+	switch {
+	case head.Source != job.Identity:
+		return nil, nil, fmt.Errorf("%s: a repair by another copy has not ended: by %s, now by %s", j.path, head.Source, job.Identity)
+	case head.Truth != job.truth():
+		return nil, nil, fmt.Errorf("%s: a repair by another pin has not ended: by %s, now by %s", j.path, head.Truth, job.truth())
+	}
+	d := &Damage{Ranges: head.Ranges, Files: head.Files, Whole: head.Whole, done: map[int]bool{}}
+	if err := d.checkRanges(job); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", j.path, err)
+	}
+	for _, line := range lines[1:] {
+		var entry journalLine
+		if !bytes.HasSuffix(line, []byte("\n")) || json.Unmarshal(line, &entry) != nil || entry.Done < 0 || entry.Done >= len(d.Ranges) {
+			break // was being written when the run ended
+		}
+		d.done[entry.Done] = true
+	}
+	return j, d, nil
+}
+
+// checkRanges refuses ranges that are not in files of the good copy.
+func (d *Damage) checkRanges(job *Job) error {
+	sizes := map[string]int64{}
+	for _, f := range job.Good.Files {
+		sizes[base(f)] = f.Size
+	}
+	for _, r := range d.Ranges {
+		if size, known := sizes[r.File]; !known || r.Offset < 0 || r.Length < 0 || r.Offset > size-r.Length {
+			return fmt.Errorf("%d bytes at %d of %q are not in the good copy", r.Length, r.Offset, r.File)
+		}
+	}
+	return nil
+}
+
+// begin writes the head, unless an earlier run did, and makes it durable before any file is
+// written to.
+func (j *journal) begin(d *Damage) error {
+	var err error
+	if j.file, err = os.OpenFile(j.path, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+		return err
+	}
+	if err := j.file.Truncate(0); err != nil {
+		return err
+	}
+	head := journalHead{Schema: journalSchema, Source: d.job.Identity, Truth: d.job.truth(), Files: d.Files, Whole: d.Whole, Ranges: d.Ranges}
+	lines, err := json.Marshal(head)
+	if err != nil {
+		return err
+	}
+	lines = append(lines, '\n')
+	for i := range d.Ranges {
+		if d.done[i] {
+			lines = fmt.Appendf(lines, "{\"done\":%d}\n", i)
+		}
+	}
+	if _, err := j.file.WriteAt(lines, 0); err != nil {
+		return err
+	}
+	if _, err := j.file.Seek(0, 2); err != nil {
+		return err
+	}
+	return j.file.Sync()
+}
+
+// note says that ranges are replaced.
+func (j *journal) note(ranges []int) error {
+	var lines []byte
+	for _, i := range ranges {
+		lines = fmt.Appendf(lines, "{\"done\":%d}\n", i)
+	}
+	if _, err := j.file.Write(lines); err != nil {
+		return err
+	}
+	return j.file.Sync()
+}
+
+// remove ends the journal.
+func (j *journal) remove() error {
+	return errors.Join(j.file.Close(), os.Remove(j.path))
+}
+
+func (j *journal) close() {
+	if j.file != nil {
+		j.file.Close()
+	}
+}
