@@ -34,6 +34,15 @@ test: engine tools ## all tests, about two minutes on two quiet cores
 test-cross: ## plans and releases on emulated processors of other kinds
 	@sh .ci/test-cross
 
+# Releases that were changed and given a fresh pin and list: all kinds that are known, and
+# single bits of all regions.
+.PHONY: forgeries
+forgeries: ## how many kinds of forged releases verify finds
+	go test -count=1 -v -run '^TestForgeries$$' ./cmd/ggufreap | grep -e 'found' -e '^ok' -e FAIL
+.PHONY: flips
+flips: ## how many of 10,000 flipped bits verify finds, by region; about eight minutes
+	go test -count=1 -v -timeout 60m -run '^TestFlips$$' ./cmd/ggufreap -flips 10000 | grep -v '^==='
+
 # Some sessions mount file systems and need root.
 .PHONY: chaos
 chaos: ## kill the program hundreds of times, fill disks, break reads and writes
