@@ -74,6 +74,10 @@ engine: ## install the llama.cpp libraries for tests, in .engine
 tools: ## install b3sum, jq, openssl and ssh-keygen, which tests compare with
 	@sh .ci/tools
 
+.PHONY: test-report
+test-report: ## pages of report in headless Chromium, with screenshots
+	@.ci/test-report
+
 # The library brings 80 modules, so the tests with it are a module of their own. VECTORS is a
 # folder test-vectors/v1.0 of the OpenSSF model signing specification, to be read too.
 .PHONY: test-sign

@@ -64,6 +64,7 @@ func newApp(con *ui.Console) *cli.App {
 			verifyCommand(con),
 			repairCommand(con),
 			evidenceCommand(con),
+			reportCommand(con),
 			signCommand(con),
 			engineCommand(con),
 			schemaCommand(con),

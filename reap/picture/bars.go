@@ -32,6 +32,8 @@ func (p *Picture) bars(x, y string, groups []barGroup, series ...string) {
 		drawn.X.Tick.Marker, drawn.Y.Tick.Marker = nameTicks(groups), amounts{y}
 		if y == "share" {
 			drawn.Y.Tick.Marker = shares{}
+		} else {
+			drawn.Y.Max += most / 16
 		}
 		grid(drawn)
 		drawn.Add(barPlot(groups))
@@ -90,7 +92,7 @@ func (n nameTicks) Ticks(_, _ float64) []plot.Tick {
 	every := 1 + (len(n)-1)/16
 	var ticks []plot.Tick
 	for i := 0; i < len(n); i += every {
-		ticks = append(ticks, plot.Tick{Value: float64(i) + 0.5, Label: shorten(n[i].name, 100/len(n))})
+		ticks = append(ticks, plot.Tick{Value: float64(i) + 0.5, Label: shorten(n[i].name, 120/len(n))})
 	}
 	return ticks
 }

@@ -22,6 +22,8 @@ const (
 	steps   = 241
 	dropped = steps     // an expert that is not kept
 	never   = steps + 1 // an expert to which no token came
+
+	plainCell = 90 // a kept expert where there are no scores
 )
 
 // colors is the scale, and what is no shade.
@@ -69,7 +71,7 @@ func HeatMap(c *Choice) *Picture {
 		p.Rows = append(p.Rows, c.rankRow(block, order))
 		p.hovers = append(p.hovers, c.rankHovers(row, block, order)...)
 	}
-	p.frame(cells, blocks, "experts, from best to worst", float64(c.Keep))
+	p.frame(cells, blocks, "experts, from best to worst", float64(c.Keep), true)
 	return p
 }
 
@@ -140,7 +142,7 @@ func KeptMap(plan *reap.Plan, scores *reap.Scores) *Picture {
 			most = greatest(scores.Layers[block])
 		}
 		for _, id := range list {
-			line[id] = 3 * 30
+			line[id] = plainCell
 			if scores != nil {
 				line[id] = shadeOf(scores.Layers[block][id], most)
 			}
@@ -148,7 +150,7 @@ func KeptMap(plan *reap.Plan, scores *reap.Scores) *Picture {
 		p.Rows = append(p.Rows, keptRow(block, line, len(list)))
 		p.hovers = append(p.hovers, keptHovers(row, block, line)...)
 	}
-	p.frame(cells, blocks, "experts, by number in the source", 0)
+	p.frame(cells, blocks, "experts, by number in the source", 0, scores != nil)
 	return p
 }
 
@@ -182,10 +184,10 @@ func keptHovers(row, block int, line []uint8) []hover {
 	return list
 }
 
-// frame puts axes around cells, and a line at the cut unless it is 0.
-func (p *Picture) frame(cells *image.Paletted, blocks []int, x string, cut float64) {
+// frame puts axes around cells, a scale of colors, and a line at the cut unless it is 0.
+func (p *Picture) frame(cells *image.Paletted, blocks []int, x string, cut float64, shades bool) {
 	rows, count := len(blocks), cells.Rect.Dx()
-	p.width, p.height = wide, vg.Length(max(120, min(60+4*rows, 460)))
+	p.width, p.height = wide, vg.Length(max(130, min(80+4*rows, 480)))
 	p.plot = func() *plot.Plot {
 		drawn := newPlot(x, "layer")
 		drawn.X.Min, drawn.X.Max, drawn.Y.Min, drawn.Y.Max = 0, float64(count), 0, float64(rows)
@@ -193,6 +195,8 @@ func (p *Picture) frame(cells *image.Paletted, blocks []int, x string, cut float
 		drawn.Y.Scale = plot.InvertedScale{Normalizer: plot.LinearScale{}}
 		drawn.Y.Tick.Marker = layerTicks(blocks)
 		drawn.Add(cellImage{cells})
+		roomAbove(drawn)
+		drawn.Add(scaleOf(cells, shades, cut/float64(count)))
 		if cut > 0 {
 			mark(drawn, cut, 0, float64(rows), fmt.Sprintf("%.0f kept", cut))
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg"
 )
 
 // shareCounts is into how many parts keep counts are cut for the curves.
@@ -39,6 +38,9 @@ func Shares(c *Choice) *Picture {
 		drawn.X.Min, drawn.X.Max, drawn.Y.Min, drawn.Y.Max = 0, float64(c.Experts.Count), 0, 1
 		drawn.X.Tick.Marker, drawn.Y.Tick.Marker = whole{}, shares{}
 		grid(drawn)
+		if c.Keep > 0 {
+			mark(drawn, float64(c.Keep), 0, 1, fmt.Sprintf("%d kept", c.Keep))
+		}
 		for _, curve := range curves {
 			series{color: faint, width: 0.5, xs: xs, ys: curve}.add(drawn)
 		}
@@ -47,10 +49,7 @@ func Shares(c *Choice) *Picture {
 				drawn.Legend.Add(s.name, line)
 			}
 		}
-		if c.Keep > 0 {
-			mark(drawn, float64(c.Keep), 0, 1, fmt.Sprintf("%d kept", c.Keep))
-		}
-		drawn.Legend.YOffs, drawn.Legend.XOffs = vg.Points(8), -vg.Points(8)
+		drawn.Legend.Left, drawn.Legend.YOffs, drawn.Legend.XOffs = true, 8, 520
 		return drawn
 	}
 	return p

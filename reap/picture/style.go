@@ -179,10 +179,13 @@ func (shares) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// percent writes a share; "none" for one that does not exist.
+// percent writes a share; "none" for one that does not exist. Only a whole is 100 %.
 func percent(x float64) string {
-	if x != x {
+	switch {
+	case x != x:
 		return "none"
+	case x < 1 && x >= 0.99995:
+		return "> 99.99 %"
 	}
 	return fmt.Sprintf("%.2f %%", 100*x)
 }
