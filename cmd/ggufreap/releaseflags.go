@@ -18,7 +18,8 @@ func releaseFlags(folder, stem string) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`DIR`: " + folder + "; it must be empty or new"},
 		&cli.StringFlag{Name: "name", Usage: "`STEM`: stem of the file names (" + stem + ")"},
-		&cli.BoolFlag{Name: "resume", Usage: "go on with what was interrupted in DIR"},
+		&cli.BoolFlag{Name: "resume", Usage: "go on with what was interrupted in DIR; where it is finished already, say so"},
+		&cli.BoolFlag{Name: "recheck", Usage: "read all of a release that is found finished, not sizes and headers alone"},
 		&cli.BoolFlag{Name: "force", Usage: "accept a folder that is not empty"},
 		&cli.IntFlag{Name: "workers", Usage: "`N`: shards written at once (two for each processor)"},
 		&cli.BoolFlag{Name: "dry-run", Usage: "print the exact files and bytes, and stop"},
@@ -61,5 +62,5 @@ bytes again, and at most 256 MiB for each worker.
 
 // writeOptions are how the flags say that a release is written.
 func writeOptions(c *cli.Context) release.Options {
-	return release.Options{Resume: c.Bool("resume"), Force: c.Bool("force"), Workers: c.Int("workers"), Typed: hub.Redacted(args.Typed(c))}
+	return release.Options{Resume: c.Bool("resume"), Recheck: c.Bool("recheck"), Force: c.Bool("force"), Workers: c.Int("workers"), Typed: hub.Redacted(args.Typed(c))}
 }

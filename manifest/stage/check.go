@@ -91,8 +91,6 @@ func (f *Folder) checkEntries() error {
 		case f.isPart(e):
 		case f.resuming() && f.names[name]:
 			f.listed = f.listed || name == manifest.SumsName
-		case !f.options.Force && f.options.Resume && name == manifest.SumsName:
-			return fmt.Errorf("output folder %q holds a finished release, there is nothing to go on with", f.path)
 		case !f.options.Force:
 			return fmt.Errorf("output folder %q is not empty: it holds %q", f.path, name)
 		case f.names[name]:

@@ -25,6 +25,9 @@ type Release struct {
 	IDs    manifest.IDTables  // which tensors are tables of expert ids; nil when none is
 	// Documents are the names of the other files, the list of sums excepted.
 	Documents []string
+	// Known are the sums of documents whose bytes are known beforehand. By them a finished
+	// release is told from another one.
+	Known map[string]manifest.Sum
 	// Origin names what the release is made from. An interrupted release goes on only
 	// when it is made from the same.
 	Origin []Fact
@@ -155,7 +158,7 @@ func (f *Folder) prepare() error {
 	if err != nil {
 		return err
 	}
-	if err := f.openFolder(sources); err != nil {
+	if err := f.openFolder(head, sources); err != nil {
 		return err
 	}
 	was, err := f.lock()
@@ -182,7 +185,7 @@ func (f *Folder) prepare() error {
 }
 
 // openFolder opens the folder, or makes it.
-func (f *Folder) openFolder(sources []fs.FileInfo) error {
+func (f *Folder) openFolder(head *journalHead, sources []fs.FileInfo) error {
 	var err error
 	f.dir, err = f.disk.Open(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -199,6 +202,9 @@ func (f *Folder) openFolder(sources []fs.FileInfo) error {
 	unfinished, err := f.hasJournal()
 	if err != nil || unfinished {
 		return err // its journal says what may be there
+	}
+	if err := f.checkFinished(head, sources); err != nil {
+		return err
 	}
 	return f.checkEntries()
 }

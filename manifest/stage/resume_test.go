@@ -268,11 +268,50 @@ func TestResumeWithoutAnInterruptedRun(t *testing.T) {
 	if !maps.Equal(d.files(), want) {
 		t.Error("the folder differs from that of one run")
 	}
-	if err := runOn(d, r, Options{Resume: true}); err == nil || !strings.Contains(err.Error(), "finished release") {
-		t.Errorf("a finished release: got %v", err)
+	for _, o := range []Options{{Resume: true}, {}, {Resume: true, Force: true}} {
+		if err := runOn(d, r, o); !errors.Is(err, ErrFinished) {
+			t.Errorf("a finished release, resume %t, force %t: got %v", o.Resume, o.Force, err)
+		}
 	}
 	if !maps.Equal(d.files(), want) {
 		t.Error("the finished release was changed")
+	}
+	if err := runOn(d, r, Options{Force: true}); err != nil || !maps.Equal(d.files(), want) {
+		t.Errorf("writing it again: %v", err)
+	}
+}
+
+// TestFinishedReleaseThatIsAnother changes what a finished release holds, or what is to be
+// there. It is neither finished nor overwritten.
+func TestFinishedReleaseThatIsAnother(t *testing.T) {
+	shard := releaseNames[1]
+	for what, test := range map[string]struct {
+		change func(d *memDisk, r *Release)
+		want   string
+	}{
+		"a shard is missing":   {func(d *memDisk, _ *Release) { delete(d.names, shard) }, `"` + shard + `" is missing`},
+		"a shard is cut short": {func(d *memDisk, _ *Release) { d.names[shard].data = d.names[shard].data[:1000] }, "has 1,000 bytes"},
+		"a header is changed":  {func(d *memDisk, _ *Release) { d.names[shard].data[50] ^= 1 }, "other metadata or another tensor table"},
+		"a document":           {func(_ *memDisk, r *Release) { r.Known = map[string]manifest.Sum{"plan.json": {1}} }, `"plan.json" has another sha256`},
+		"one more document":    {func(_ *memDisk, r *Release) { r.Documents = append(r.Documents, "x") }, `"x" is missing`},
+		"another stem":         {func(_ *memDisk, r *Release) { r.Stem = "x" }, "is no part of this one"},
+		"a list that is none":  {func(d *memDisk, _ *Release) { d.names[manifest.SumsName].data = []byte("x") }, "finished release that is not this one"},
+	} {
+		r := testRelease(t, 3)
+		d := &memDisk{}
+		if err := runOn(d, r, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		test.change(d, &r)
+		before := d.files()
+		for _, resume := range []bool{false, true} {
+			if err := runOn(d, r, Options{Resume: resume}); !errors.Is(err, ErrOther) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%s: got %v, want %v with %q", what, err, ErrOther, test.want)
+			}
+		}
+		if !maps.Equal(d.files(), before) {
+			t.Errorf("%s: the folder was changed", what)
+		}
 	}
 }
 
@@ -299,7 +338,7 @@ func TestUnfinishedReleaseIsNotOverwritten(t *testing.T) {
 // TestForcedReleaseResumes replaces a release, and loses power at each operation.
 func TestForcedReleaseResumes(t *testing.T) {
 	old, r := testRelease(t, 3), testRelease(t, 3)
-	r.Layout = testLayout(t, gguftest.Mixed(2), 3, nil)
+	r.Layout = testLayout(t, gguftest.Mixed(2), 3, func(c *gguf.Contents) { c.Metadata.Set("general.name", gguf.TextValue("new")) })
 	forced := func() *memDisk {
 		d := &memDisk{}
 		if err := runOn(d, old, Options{}); err != nil {
@@ -332,7 +371,7 @@ func TestForcedReleaseResumes(t *testing.T) {
 		d.cutPower(rng)
 		checkSound(t, d, nil, what)
 		d.restart()
-		if err := runOn(d, r, Options{Force: true, Resume: true}); err != nil {
+		if err := runOn(d, r, Options{Force: true, Resume: true}); err != nil && !errors.Is(err, ErrFinished) {
 			t.Fatalf("%s: %v", what, err)
 		}
 		count.compare(t, d, want, what)

@@ -6,6 +6,7 @@ package release
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"path/filepath"
@@ -100,13 +101,18 @@ func (r *Release) pinnable() error { return manifest.CheckPinnable(r.Stem, r.Lay
 
 // staged is the release as package stage writes it.
 func (r *Release) staged() stage.Release {
-	return stage.Release{Stem: r.Stem, Layout: r.Layout, Slabs: r.Slabs, IDs: r.IDs, Origin: r.Origin, Documents: r.documentNames()}
+	known := map[string]manifest.Sum{}
+	for _, d := range r.Documents {
+		known[d.Name] = sha256.Sum256(d.Data)
+	}
+	return stage.Release{Stem: r.Stem, Layout: r.Layout, Slabs: r.Slabs, IDs: r.IDs, Origin: r.Origin, Documents: r.documentNames(), Known: known}
 }
 
 // Options are how a release is written.
 type Options struct {
 	Resume  bool
 	Force   bool
+	Recheck bool     // read all of a release that is found finished
 	Workers int      // 0 for as many as the processors want
 	Typed   []string // the command line, to tell how to go on
 }
@@ -139,8 +145,11 @@ func Write(ctx context.Context, con *ui.Console, r *Release, o Options) error {
 		staging.Workers = 1 // likewise; ranges are fetched side by side all the same
 	}
 	folder, err := stage.Open(r.Folder, r.staged(), staging)
+	if errors.Is(err, stage.ErrFinished) {
+		return r.findFinished(ctx, con, o)
+	}
 	if err != nil {
-		return explainRefusal(err, o)
+		return explainRefusal(err, r.Folder, o)
 	}
 	if err := r.watchSums(ctx, folder); err != nil {
 		return errors.Join(err, folder.Close())

@@ -59,11 +59,13 @@ func warnRedone(con *ui.Console, folder *stage.Folder) {
 }
 
 // explainRefusal adds what to do about a folder that cannot be written to.
-func explainRefusal(err error, o Options) error {
+func explainRefusal(err error, folder string, o Options) error {
 	var space *stage.SpaceError
 	switch {
 	case errors.Is(err, stage.ErrUnfinished):
 		return hint.With(err, "to go on: %s\nto begin anew, remove the folder", o.resumeLine())
+	case errors.Is(err, stage.ErrOther):
+		return hint.With(err, "-o DIR names another folder; ggufreap verify %s tells whether what is there is damaged, and --force replaces files of the same names", args.ShellQuote(folder))
 	case errors.Is(err, stage.ErrDifferent):
 		return hint.With(err, "give what the interrupted run was given, or remove the folder to begin anew")
 	case errors.Is(err, stage.ErrInUse):
