@@ -21,9 +21,10 @@ import (
 func chooseFlags() []cli.Flag {
 	return []cli.Flag{
 		args.OneOf(&cli.StringFlag{Name: "preset", Usage: "`NAME`: reap568: keep 568 of 896 experts, in fourteen shards"}, presetNames()...),
-		&cli.IntFlag{Name: "keep", Usage: "keep `N` experts in every layer"},
+		&cli.StringFlag{Name: "keep", Usage: "keep `N` experts in every layer, a number or a share: 75%"},
 		&cli.StringFlag{Name: "fit", Usage: "keep as many as give files of at most `SIZE` together: 128GiB, 400GB, or bytes"},
 		&cli.StringFlag{Name: "fit-per-node", Usage: "`NxSIZE`: keep as many as N machines hold with at most SIZE of files each, shards in order: 4x119GB"},
+		&cli.IntFlag{Name: "multiple-of", Usage: "`N`: keep a multiple of N, of as many as fit or of a share"},
 		&cli.StringFlag{Name: "from", Usage: "`FILE`: rank by measured scores: npz, saliency JSON, hotness CSV, expert_stats.json, imatrix GGUF and others"},
 		args.OneOf(&cli.StringFlag{Name: "criterion", Usage: "`NAME`: how experts are ranked. Measured, with --from: " +
 			"reap-mean, reap-sum, gate-sum, count and activation-energy, the first that FILE allows.\nProxies from the weights alone, not measured: " +
@@ -137,6 +138,12 @@ func checkKeepFlags(c *cli.Context, e *reap.Experts) error {
 			given = append(given, "--"+name)
 		}
 	}
+	if c.IsSet("multiple-of") && c.Int("multiple-of") < 1 {
+		return args.Usagef("--multiple-of is %d, want at least 1", c.Int("multiple-of"))
+	}
+	if c.IsSet("multiple-of") && c.IsSet("preset") {
+		return args.Usagef("--multiple-of is for --fit, --fit-per-node and shares; --preset says the number")
+	}
 	switch len(given) {
 	case 0:
 		return hint.With(args.Usagef("nothing says how many experts to keep"), "give --preset reap568, --keep N or --fit SIZE; the model has %d", e.Count)
@@ -153,7 +160,14 @@ func keepCount(c *cli.Context, s *source, criterion reap.Criterion) (int, error)
 		preset, err := reap.FindPreset(c.String("preset"))
 		return preset.Keep, err
 	case c.IsSet("keep"):
-		return c.Int("keep"), nil
+		n, share, err := args.Experts(c.String("keep"), s.experts.Count, max(c.Int("multiple-of"), 1))
+		if err != nil {
+			return 0, args.Usagef("--keep: %w", err)
+		}
+		if !share && c.IsSet("multiple-of") {
+			return 0, args.Usagef("--multiple-of is for --fit, --fit-per-node and shares; --keep says the number")
+		}
+		return n, nil
 	}
 	return fitKeep(c, s, criterion)
 }

@@ -122,11 +122,7 @@ func newDerivative(con *ui.Console, c *cli.Context, s *source) (*derivative, err
 	if d.document, err = planfile.Encode(plan); err != nil {
 		return nil, err
 	}
-	provenance := reap.Provenance{Plan: plan, PlanDigest: manifest.DigestBytes(d.document).String(), SourceWeights: s.weights(), SourcePin: s.pinned()}
-	if c.Bool("no-provenance-keys") {
-		provenance = reap.Provenance{}
-	}
-	contents, err := derive(c, s, plan, provenance)
+	contents, err := derive(c, s, plan, provenanceOf(c, s, plan, manifest.DigestBytes(d.document)))
 	if err != nil {
 		return nil, err
 	}
@@ -153,6 +149,14 @@ func planFor(con *ui.Console, c *cli.Context, s *source) (*reap.Plan, error) {
 		return nil, args.Usagef("--plan and the choosing flags contradict each other, give one or the other")
 	}
 	return loadPlan(c, path, s, func(plan *reap.Plan) error { return applyRules(c, plan, s) })
+}
+
+// provenanceOf is what a derivative says of where it comes from, if it may.
+func provenanceOf(c *cli.Context, s *source, plan *reap.Plan, digest manifest.Digest) reap.Provenance {
+	if c.Bool("no-provenance-keys") {
+		return reap.Provenance{}
+	}
+	return reap.Provenance{Plan: plan, PlanDigest: digest.String(), SourceWeights: s.weights(), SourcePin: s.pinned()}
 }
 
 // derive returns the contents of the model that a plan makes of a source.

@@ -71,7 +71,11 @@ func fitKeep(c *cli.Context, s *source, criterion reap.Criterion) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	multiple := max(c.Int("multiple-of"), 1)
 	keep, err := s.experts.LargestKeep(func(keep int) (bool, error) {
+		if keep%multiple != 0 {
+			return false, nil
+		}
 		if need := least.Bytes() + s.growth(least, keep-fewest); (need-1)/int64(b.nodes) >= b.bytes {
 			return false, nil // more than all machines hold, whatever the layout
 		}
@@ -84,8 +88,32 @@ func fitKeep(c *cli.Context, s *source, criterion reap.Criterion) (int, error) {
 	})
 	if err == nil && keep == 0 {
 		err = fmt.Errorf("nothing fits: with the fewest experts that can be kept the files have %s", text.Size(least.Bytes()))
+		if n := fittingShards(c, s, b, fewest, criterion); n > 0 {
+			err = hint.With(err, "that much has room in smaller pieces: --shards %d", n)
+		}
 	}
 	return keep, err
+}
+
+// mostShards bounds the pieces that are tried.
+const mostShards = 1024
+
+// fittingShards returns into how many shards so few experts must be cut to have room on the
+// machines, 0 when that does not help or a flag says how many there are.
+func fittingShards(c *cli.Context, s *source, b budget, keep int, criterion reap.Criterion) int {
+	if c.IsSet("shards") || c.IsSet("max-shard-size") || c.IsSet("max-shard-tensors") {
+		return 0
+	}
+	for n := 2; n <= mostShards; n++ {
+		layout, err := outlineIn(c, s, keep, criterion, gguf.Split{Shards: n})
+		if err != nil {
+			return 0 // there are no more tensors
+		}
+		if _, ok := b.place(layout.Shards); ok {
+			return n
+		}
+	}
+	return 0
 }
 
 // fewestLayout lays out the files with as few experts as can be kept, and returns how many
@@ -114,17 +142,17 @@ func (s *source) growth(l *gguf.Layout, more int) int64 {
 // outline lays out the files of any plan that keeps so many experts, as prune with the same
 // flags writes them.
 func outline(c *cli.Context, s *source, keep int, criterion reap.Criterion) (*gguf.Layout, error) {
-	plan := &reap.Plan{NumExperts: s.experts.Count, KeepCount: keep, Criterion: criterion}
-	s.claim(plan)
-	provenance := reap.Provenance{Plan: plan, PlanDigest: manifest.DigestBytes(nil).String()}
-	if c.Bool("no-provenance-keys") {
-		provenance = reap.Provenance{}
-	}
-	md, err := reap.Metadata(s.Model, s.experts, plan, provenance)
+	split, err := pruneSplit(c, s)
 	if err != nil {
 		return nil, err
 	}
-	split, err := pruneSplit(c, s)
+	return outlineIn(c, s, keep, criterion, split)
+}
+
+func outlineIn(c *cli.Context, s *source, keep int, criterion reap.Criterion, split gguf.Split) (*gguf.Layout, error) {
+	plan := &reap.Plan{NumExperts: s.experts.Count, KeepCount: keep, Criterion: criterion}
+	s.claim(plan)
+	md, err := reap.Metadata(s.Model, s.experts, plan, provenanceOf(c, s, plan, manifest.DigestBytes(nil)))
 	if err != nil {
 		return nil, err
 	}

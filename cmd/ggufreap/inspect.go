@@ -1,11 +1,15 @@
 package main
 
 import (
+	"cmp"
+
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/inspect"
 	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/gguf"
 )
 
 const inspectHelp = `Show what a GGUF artifact is: structure, exact sizes, experts, problems. Only
@@ -41,10 +45,13 @@ func inspectCommand(con *ui.Console) *cli.Command {
 		Usage:       "show what an artifact is: structure, sizes, experts, problems",
 		Description: inspectHelp,
 		Flags: append([]cli.Flag{
-			&cli.IntSliceFlag{Name: "keep", Usage: "show what keeping `N` routed experts of each layer would leave (repeatable)"},
+			&cli.StringSliceFlag{Name: "keep", Usage: "show what keeping `N` routed experts of each layer would leave, a number or a share: 75% (repeatable)"},
 			&cli.BoolFlag{Name: "tensors", Usage: "list the tensors: shard, offset in its file, bytes of data, bytes to the next tensor, type, shape " +
 				"(innermost dim first), role, name"},
 			&cli.StringFlag{Name: "key", Usage: "`K`: print the value of one metadata key whole, a line for each item of a list"},
+			&cli.BoolFlag{Name: "raw", Usage: "print the bytes of that value as they stand in the file, of a text without its length"},
+			&cli.BoolFlag{Name: "keys", Usage: "list the metadata keys: key, type, value cut to the line"},
+			&cli.StringFlag{Name: "prefix", Usage: "`P`: list only keys that begin so, such as general. or reap."},
 			&cli.BoolFlag{Name: "json", Usage: "print a JSON document; with --tensors it lists the tensors, with --key it is that of one value. " +
 				"Shards count from 0 in it, and from 1 in tables, as in the names of files"},
 			typeFlag(),
@@ -54,24 +61,21 @@ func inspectCommand(con *ui.Console) *cli.Command {
 }
 
 func inspectAction(con *ui.Console, c *cli.Context) error {
-	if c.Bool("tensors") && c.IsSet("keep") {
-		return args.Usagef("--tensors lists tensors and has no place for what --keep tells: leave one of them out")
-	}
-	if c.IsSet("key") && (c.Bool("tensors") || c.IsSet("keep")) {
-		return args.Usagef("--key prints one value and nothing else: leave out the other flags")
+	if err := checkInspectFlags(con, c); err != nil {
+		return err
 	}
 	m, err := openArtifact(con, c)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
-	if c.IsSet("key") {
-		if err := inspect.ShowKey(con, m, c.String("key"), c.Bool("json")); err != nil {
-			return err
-		}
-		return inspect.Unsound(m)
+	switch {
+	case c.IsSet("key"):
+		return cmp.Or(showKey(con, c, m), inspect.Unsound(m))
+	case c.Bool("keys"):
+		return cmp.Or(inspect.ListKeys(con, m, c.String("prefix")), inspect.Unsound(m))
 	}
-	in, err := inspect.New(m, c.IntSlice("keep"))
+	in, err := inspect.New(m, c.StringSlice("keep"))
 	if err != nil {
 		return err
 	}
@@ -93,4 +97,34 @@ func inspectAction(con *ui.Console, c *cli.Context) error {
 		return in.ListedErrors()
 	}
 	return inspect.Unsound(m)
+}
+
+// checkInspectFlags refuses flags of which one has no place beside the other.
+func checkInspectFlags(con *ui.Console, c *cli.Context) error {
+	switch key := c.IsSet("key"); {
+	case c.Bool("tensors") && c.IsSet("keep"):
+		return args.Usagef("--tensors lists tensors and has no place for what --keep tells: leave one of them out")
+	case key && (c.Bool("tensors") || c.IsSet("keep") || c.Bool("keys")):
+		return args.Usagef("--key prints one value and nothing else: leave out the other flags")
+	case c.Bool("keys") && (c.Bool("tensors") || c.IsSet("keep")):
+		return args.Usagef("--keys lists keys and nothing else: leave out the other flags")
+	case c.Bool("keys") && c.Bool("json"):
+		return hint.With(args.Usagef("--keys makes a list for people"), "--json without it has all keys")
+	case c.IsSet("prefix") && !c.Bool("keys"):
+		return args.Usagef("--prefix is for the list of --keys")
+	case c.Bool("raw") && !key:
+		return args.Usagef("--raw is for the value of --key")
+	case c.Bool("raw") && c.Bool("json"):
+		return args.Usagef("--raw prints bytes and --json a document: leave one of them out")
+	case c.Bool("raw") && con.Width > 0:
+		return hint.With(args.Usagef("--raw prints bytes as they are, which a terminal may act on"), "ggufreap inspect --key K --raw MODEL > FILE")
+	}
+	return nil
+}
+
+func showKey(con *ui.Console, c *cli.Context, m *gguf.Model) error {
+	if c.Bool("raw") {
+		return inspect.WriteKey(con.Out, m, c.String("key"))
+	}
+	return inspect.ShowKey(con, m, c.String("key"), c.Bool("json"))
 }

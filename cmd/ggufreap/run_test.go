@@ -97,7 +97,7 @@ func TestUsage(t *testing.T) {
 		{"unknown-root-flag", []string{"--verion"}},
 		{"unknown-short-flag", []string{"version", "-x"}},
 		{"missing-value", []string{"inspect", "--key"}},
-		{"bad-number", []string{"inspect", "--keep", "many", "m.gguf"}},
+		{"bad-number", []string{"pin", "--workers", "many", "m.gguf"}},
 		{"extra-argument", []string{"version", "x"}},
 		{"no-artifact", []string{"inspect"}},
 		{"help-help-flag", []string{"help", "-h"}},

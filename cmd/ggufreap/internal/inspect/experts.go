@@ -38,7 +38,7 @@ type keepInfo struct {
 
 // addExperts adds what was found of the model's routed experts, the faults that keep it
 // from being pruned, and what depends on which layers have experts.
-func (in *Inspection) addExperts(m *gguf.Model, found *reap.Experts, faults reap.Faults, keep []int) error {
+func (in *Inspection) addExperts(m *gguf.Model, found *reap.Experts, faults reap.Faults, keep []string) error {
 	complete := m.Complete()
 	if complete { // faults of a partial set are those of its missing tensors
 		in.addFaults(found, faults)
@@ -49,19 +49,27 @@ func (in *Inspection) addExperts(m *gguf.Model, found *reap.Experts, faults reap
 	}
 	if found == nil {
 		if len(keep) > 0 {
-			return args.Usagef("--keep %d: %w", keep[0], reap.ErrDense)
+			return args.Usagef("--keep %s: %w", keep[0], reap.ErrDense)
 		}
 		return nil
 	}
 	in.Experts = describeExperts(found, m.HasMetadata())
 	in.Experts.Prunable = complete && len(faults) == 0 && in.TensorBytes < math.MaxInt64 // more is not counted
 	if len(keep) > 0 && !complete {
-		return args.Usagef("--keep %d: shards are missing", keep[0])
+		return args.Usagef("--keep %s: shards are missing", keep[0])
 	}
 	if len(keep) > 0 && len(faults) > 0 {
-		return args.Usagef("--keep %d: the model cannot be pruned:\n%w", keep[0], faults)
+		return args.Usagef("--keep %s: the model cannot be pruned:\n%w", keep[0], faults)
 	}
-	return in.addSizes(found, keep)
+	var counts []int
+	for _, s := range keep {
+		n, _, err := args.Experts(s, found.Count, 1)
+		if err != nil {
+			return args.Usagef("--keep: %w", err)
+		}
+		counts = append(counts, n)
+	}
+	return in.addSizes(found, counts)
 }
 
 func (in *Inspection) addFaults(found *reap.Experts, faults reap.Faults) {

@@ -87,9 +87,9 @@ type problem struct {
 	What     string `json:"what"`
 }
 
-// New gathers what is known of a model. The counts of keep are those that the user
+// New gathers what is known of a model. The counts of keep, or shares, are those that the user
 // asks about; one that the model does not allow is an error.
-func New(m *gguf.Model, keep []int) (*Inspection, error) {
+func New(m *gguf.Model, keep []string) (*Inspection, error) {
 	first := m.Files[0]
 	md := m.Metadata()
 	warnings := make(chan []gguf.Problem, 1) // found beside the rest: a model can have very many names

@@ -2,12 +2,15 @@ package inspect
 
 import (
 	"fmt"
+	"io"
+	"strings"
 
 	"ggufreap/cmd/ggufreap/internal/args"
 	"ggufreap/cmd/ggufreap/internal/document"
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/metadata"
 	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/table"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 )
@@ -23,14 +26,47 @@ type keyDocument struct {
 
 // ShowKey prints one value whole.
 func ShowKey(con *ui.Console, m *gguf.Model, key string, asJSON bool) error {
-	md := m.Metadata()
-	v, ok := md.Get(key)
+	return withKey(m, key, func(v gguf.Value) error { return printKey(con, key, v, asJSON) })
+}
+
+// WriteKey writes the bytes of one value, of a text without its length.
+func WriteKey(w io.Writer, m *gguf.Model, key string) error {
+	return withKey(m, key, func(v gguf.Value) error {
+		r := v.Reader()
+		if v.Type() == gguf.Text {
+			if _, err := io.CopyN(io.Discard, r, 8); err != nil {
+				return err
+			}
+		}
+		_, err := io.Copy(w, r)
+		return err
+	})
+}
+
+func withKey(m *gguf.Model, key string, do func(gguf.Value) error) error {
+	v, ok := m.Metadata().Get(key)
 	if !ok {
 		return missingKey(m, key)
 	}
-	if err := printKey(con, key, v, asJSON); err != nil {
+	if err := do(v); err != nil {
 		return fmt.Errorf("%s: key %q: %w", text.Safe(m.Files[0].Name), key, err)
 	}
+	return nil
+}
+
+// ListKeys prints the keys that begin so, in the order of the file.
+func ListKeys(con *ui.Console, m *gguf.Model, prefix string) error {
+	if !m.HasMetadata() {
+		return fmt.Errorf("%s: metadata is not known: %s", text.Safe(m.Name), noFirstShard)
+	}
+	cols := []table.Column{table.Left("key"), table.Left("type"), table.Left("value")}
+	con.Table("", cols, func(yield func([]string) bool) {
+		for key, v := range m.Metadata().All() {
+			if strings.HasPrefix(key, prefix) && !yield([]string{text.Abridge(text.Safe(key)), v.TypeName(), metadata.Short(v)}) {
+				return
+			}
+		}
+	})
 	return nil
 }
 
@@ -47,18 +83,34 @@ func printKey(con *ui.Console, key string, v gguf.Value, asJSON bool) error {
 	}
 	if v.Type() == gguf.Array {
 		return v.Each(func(_ int64, e gguf.Value) error {
-			line, err := metadata.Line(e)
+			line, err := plain(con, e, "")
 			con.Printf("%s\n", line)
 			return err
 		})
 	}
-	if v.Type() == gguf.Text {
-		s, err := document.TextOf(v)
-		con.Printf("%s\n", text.SafeLines(s))
-		return err
+	line, err := plain(con, v, "\n\t")
+	con.Printf("%s\n", line)
+	return err
+}
+
+// plain writes a value as people read it. In a pipe, where another program reads it, nothing
+// is lost: a text that holds what has to be spelled out, but for the runes of keep, or that
+// looks like one in a document, is written as in a document.
+func plain(con *ui.Console, v gguf.Value, keep string) (string, error) {
+	if v.Type() != gguf.Text {
+		return metadata.Line(v)
 	}
-	con.Printf("%s\n", document.Scalar(v))
-	return nil
+	s, err := document.TextOf(v)
+	if err != nil {
+		return "", err
+	}
+	if con.Width == 0 && (text.UnsafeAt(s, keep) >= 0 || strings.HasPrefix(s, `"`) || strings.HasPrefix(s, `{"base64"`)) {
+		return document.Line(v)
+	}
+	if keep == "" {
+		return text.Safe(s), nil
+	}
+	return text.SafeLines(s), nil
 }
 
 func missingKey(m *gguf.Model, key string) error {
@@ -73,7 +125,7 @@ func missingKey(m *gguf.Model, key string) error {
 	if near := args.Closest(key, md.Keys()); near != "" {
 		return hint.With(err, "did you mean %q?", near)
 	}
-	return hint.With(err, "inspect --json lists all keys")
+	return hint.With(err, "inspect --keys lists all keys")
 }
 
 func hasKey(md *gguf.Metadata, key string) bool {
