@@ -17,28 +17,28 @@ import (
 // TestComplete asks as the scripts do.
 func TestComplete(t *testing.T) {
 	for typed, want := range map[string]string{
-		"vers":                         "version\tshow the version of this program\n:none",
-		"inspect --k":                  "--keep\tshow what keeping N routed experts of each layer would leave (repeatable)\n--key\tprint the value of one metadata key whole, a line for each item of a list\n:none",
-		"inspect --key a --ke":         "--keep\tshow what keeping N routed experts of each layer would leave (repeatable)\n:none",
-		"inspect --keep 4 m.gguf --ke": "--keep\tshow what keeping N routed experts of each layer would leave (repeatable)\n--key\tprint the value of one metadata key whole, a line for each item of a list\n:none",
-		"-q pin --qui":                 "--quick\tcompare sizes, headers and metadata only\n:none",
-		"inspect ":                     ":files",
-		"inspect -- -":                 ":files",
-		"plan --preset ":               "reap568\t\n:none",
-		"plan --criterion router":      "router-mass\t\nrouter-norm\t\n:none",
-		"plan --criterion=router-n":    "--criterion=router-norm\t\n:none",
-		"plan --criterion = router-n":  "router-norm\t\n:none", // as bash cuts it
-		"plan --from ":                 ":files",
-		"plan --keep ":                 ":none",
-		"prune -o ":                    ":folders",
-		"prune --output=x":             ":folders",
-		"verify --expect tensor":       "tensors=\t\ntensor_bytes=\t\n:none",
-		"pin --format ":                "pin\t\ngguf-hash\t\n:none",
-		"completion z":                 "zsh\t\n:none",
-		"version ":                     ":none",
-		"help vers":                    "version\tshow the version of this program\n:none",
-		"--ver":                        "--version\tshow the version of this program\n:none",
-		"frobnicate ":                  ":files",
+		"vers":                          "version\tshow the version of this program\n:none",
+		"diff --j":                      "--json\tprint a JSON document\n:none",
+		"diff --json a --js":            ":none", // it is given
+		"verify --json --expect a --ex": "--expect\tfacts the artifact must have: " + strings.Join(expectKeys, ", ") + "\n:none",
+		"-q pin --qui":                  "--quick\tcompare sizes, headers and metadata only\n:none",
+		"inspect ":                      ":files",
+		"inspect -- -":                  ":files",
+		"plan --preset ":                "reap568\t\n:none",
+		"plan --criterion router":       "router-norm\t\nrouter-mass\t\n:none",
+		"plan --criterion=router-n":     "--criterion=router-norm\t\n:none",
+		"plan --criterion = router-n":   "router-norm\t\n:none", // as bash cuts it
+		"plan --from ":                  ":files",
+		"plan --keep ":                  ":none",
+		"prune -o ":                     ":folders",
+		"prune --output=x":              ":folders",
+		"verify --expect tensor":        "tensors=\t\ntensor_bytes=\t\n:none",
+		"pin --format ":                 "pin\t\ngguf-hash\t\n:none",
+		"completion z":                  "zsh\t\n:none",
+		"version ":                      ":none",
+		"help vers":                     "version\tshow the version of this program\n:none",
+		"--ver":                         "--version\tshow the version of this program\n:none",
+		"frobnicate ":                   ":files",
 	} {
 		got := succeed(t, append([]string{"__complete", "--"}, strings.Split(typed, " ")...)...)
 		if got != want+"\n" {
