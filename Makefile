@@ -29,6 +29,10 @@ test: engine tools ## all tests, about two minutes on two quiet cores
 	go test ./...
 	cd testdata/peer && go test ./...
 
+.PHONY: test-servers
+test-servers: ## models served by nginx, rclone and python over HTTP
+	@sh .ci/test-servers
+
 # Emulation is qemu's user mode, which is installed when it is missing.
 .PHONY: test-cross
 test-cross: ## plans and releases on emulated processors of other kinds
