@@ -132,3 +132,40 @@ func (p *prefetching) next(most int64) (Extent, bool) {
 	p.lead += e.Length
 	return e, true
 }
+
+// Ranges counts the ranges that writing views announces to a source far away, each of at
+// most step bytes and with gaps of at most so many that nobody wants, and their bytes.
+func Ranges(views []View, step, gap int64) (count int, bytes int64) {
+	counters := map[io.ReaderAt]*rangeCounter{}
+	counted := make([]View, len(views))
+	for i, v := range views {
+		counted[i] = v
+		counted[i].Extents = nil
+		for _, e := range v.Extents {
+			if counters[e.Source] == nil {
+				counters[e.Source] = &rangeCounter{ReaderAt: e.Source, step: step, gap: gap}
+			}
+			counted[i].Extents = append(counted[i].Extents, Extent{counters[e.Source], e.Offset, e.Length})
+		}
+	}
+	(&prefetching{views: counted}).copied(0)
+	for _, c := range counters {
+		count += c.count
+		bytes += c.bytes
+	}
+	return count, bytes
+}
+
+// A rangeCounter is a source far away that counts what is announced.
+type rangeCounter struct {
+	io.ReaderAt
+	step, gap, bytes int64
+	count            int
+}
+
+func (c *rangeCounter) Prefetch(_, n int64) {
+	c.count++
+	c.bytes += n
+}
+
+func (c *rangeCounter) FetchAhead() (window, step, gap int64) { return maxOffset, c.step, c.gap }

@@ -7,6 +7,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -37,14 +38,15 @@ func main() {
 func run() error {
 	dir := flag.String("dir", os.TempDir(), "where to make the folder; the disk under it is measured too")
 	runs := flag.Int("n", 3, "runs of each pair; the table has medians")
+	remote := flag.Bool("remote", false, "only what concerns models on servers")
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), usage)
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	for _, tool := range []string{"go", "sh", "cp", "sync", "xargs", "openssl"} {
+	for _, tool := range []string{"go", "sh", "cp", "sync", "xargs", "openssl", "curl", "sha256sum"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			return fmt.Errorf("%q is needed and not there (on Debian: apt-get install coreutils findutils openssl)", tool)
+			return fmt.Errorf("%q is needed and not there (on Debian: apt-get install coreutils findutils openssl curl)", tool)
 		}
 	}
 	work, err := os.MkdirTemp(*dir, "ggufreap-bench-")
@@ -64,13 +66,19 @@ func run() error {
 		return err
 	}
 	b.describe()
+	if *remote {
+		return errors.Join(b.simulate(), b.remote())
+	}
 	if err := b.compare(); err != nil {
 		return err
 	}
 	if err := b.curve(); err != nil {
 		return err
 	}
-	return b.realSize()
+	if err := b.realSize(); err != nil {
+		return err
+	}
+	return errors.Join(b.simulate(), b.remote())
 }
 
 // A bench is a folder with the program and its models, and how often to run.

@@ -1,0 +1,126 @@
+//go:build linux || darwin
+
+package main
+
+import (
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// The distance to a server on loopback, in one contest.
+const (
+	farDelay       = 100 * time.Millisecond
+	farRate        = 12.5e6 // bytes a second of one connection
+	farConnections = 16
+	farTarget      = 0.85 // of what so many connections can carry
+)
+
+// A fileServer serves the source's files by ranges.
+type fileServer struct {
+	url             string
+	far             atomic.Bool // delays and limits
+	requests, bytes atomic.Int64
+}
+
+// serve serves a folder on loopback until the program ends.
+func serve(dir string) (*fileServer, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s := &fileServer{url: "http://" + l.Addr().String() + "/"}
+	files := http.FileServer(http.Dir(dir))
+	go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.requests.Add(1)
+		if s.far.Load() {
+			time.Sleep(farDelay)
+			w = &farWriter{ResponseWriter: w, server: s, begin: time.Now()}
+		}
+		files.ServeHTTP(w, r)
+	}))
+	return s, nil
+}
+
+// A farWriter keeps to the rate of a connection.
+type farWriter struct {
+	http.ResponseWriter
+	server *fileServer
+	begin  time.Time
+	bytes  int64
+}
+
+func (w *farWriter) Write(p []byte) (int, error) {
+	n, err := w.ResponseWriter.Write(p)
+	w.bytes += int64(n)
+	w.server.bytes.Add(int64(n))
+	time.Sleep(time.Until(w.begin.Add(time.Duration(float64(w.bytes) / farRate * float64(time.Second)))))
+	return n, err
+}
+
+// remote prints how the program does when its source is on a server.
+func (b *bench) remote() error {
+	s, err := serve(b.path(source))
+	if err != nil {
+		return err
+	}
+	names, err := os.ReadDir(b.path(source))
+	if err != nil {
+		return err
+	}
+	first := s.url + names[0].Name()
+	var urls []string
+	for _, e := range names {
+		urls = append(urls, s.url+e.Name())
+	}
+	prune := func(from string) []string {
+		return []string{"prune", "--plan", b.path(plan), "--shards", "14", "-o", b.path(release), from}
+	}
+	disk := append([]string{b.path(program)}, prune(b.path(source))...)
+	disk[len(disk)-2] = b.path(copied)
+	fmt.Printf("\nThe source on a server of this program's own, on loopback; the server's work is in both columns' machine.\n")
+	for _, c := range []contest{
+		{"prune over HTTP", 1.3, prune(first), release, source, strings.Join(disk, " "), "prune from disk"},
+		{"reshard over HTTP", 1.0, []string{"reshard", "--shards", "14", "-o", b.path(resplit), first}, resplit, source,
+			"mkdir " + b.path(copied) + " && cd " + b.path(copied) + " && curl -sS --remote-name-all " + strings.Join(urls, " ") + " && sync *.gguf && sha256sum *.gguf >/dev/null", "curl, sync, sha256sum"},
+	} {
+		if err := b.contest(c, false); err != nil {
+			return err
+		}
+	}
+	return b.distant(s, prune(first))
+}
+
+// distant prints how much of what the connections can carry a prune gets, when every request
+// takes its time and every connection is slow.
+func (b *bench) distant(s *fileServer, args []string) error {
+	s.far.Store(true)
+	var shares []float64
+	var peak int64
+	for range b.runs {
+		if err := os.RemoveAll(b.path(release)); err != nil {
+			return err
+		}
+		s.requests.Store(0)
+		s.bytes.Store(0)
+		took, err := measure(append([]string{b.path(program)}, args...))
+		if err != nil {
+			return err
+		}
+		requests, bytes := float64(s.requests.Load()), float64(s.bytes.Load())
+		best := (requests*farDelay.Seconds() + bytes/farRate) / farConnections
+		shares = append(shares, best/took.wall.Seconds())
+		peak = max(peak, took.peak)
+		fmt.Printf("%-20s %d requests, %s in %.1f s, peak %d MiB: %.0f %% of what %d connections of %.1f MB/s can carry with %s a request (at least %.0f %%)\n",
+			"prune from far away", int64(requests), gigabytes(int64(bytes)), took.wall.Seconds(), peak>>20, 100*shares[len(shares)-1], farConnections, farRate/1e6, farDelay, 100*farTarget)
+	}
+	if worst := shares[0]; math.IsNaN(worst) {
+		return fmt.Errorf("nothing was fetched")
+	}
+	return nil
+}
