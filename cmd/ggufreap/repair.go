@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/document"
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/hub"
 	"ggufreap/cmd/ggufreap/internal/ui"
@@ -201,21 +202,40 @@ func rangeText(r repair.Range) string {
 
 // repairDocument is the --json output of repair.
 type repairDocument struct {
-	Schema  string         `json:"schema"`
-	Ranges  []repair.Range `json:"ranges"`
-	Bytes   int64          `json:"bytes"` // replaced by this run, or to be replaced
-	Mended  bool           `json:"mended"`
-	Fetched *int64         `json:"fetched"` // bytes that travelled; null for a copy on this machine
+	Schema  string        `json:"schema"`
+	Ranges  []rangeOutput `json:"ranges"`
+	Bytes   int64         `json:"bytes"` // replaced by this run, or to be replaced
+	Mended  bool          `json:"mended"`
+	Fetched *int64        `json:"fetched"` // bytes that travelled; null for a copy on this machine
+}
+
+type rangeOutput struct {
+	File   document.Text  `json:"file"`
+	Offset int64          `json:"offset"`
+	Length int64          `json:"length"`
+	Tensor *document.Text `json:"tensor"` // null for header, padding, and files of which only a sum is known
+	Expert *int           `json:"expert"`
+}
+
+// rangeOutputs are the ranges of a document.
+func rangeOutputs(ranges []repair.Range) []rangeOutput {
+	list := []rangeOutput{}
+	for _, r := range ranges {
+		out := rangeOutput{File: document.Text(r.File), Offset: r.Offset, Length: r.Length, Expert: r.Expert}
+		if r.Tensor != "" {
+			tensor := document.Text(r.Tensor)
+			out.Tensor = &tensor
+		}
+		list = append(list, out)
+	}
+	return list
 }
 
 // reportRepair prints what was done.
 func reportRepair(con *ui.Console, c *cli.Context, good *gguf.Model, d *repair.Damage, bytes int64) error {
 	dry := c.Bool("dry-run")
 	if c.Bool("json") {
-		doc := repairDocument{Schema: "ggufreap/repair/v1", Ranges: d.Ranges, Bytes: bytes, Mended: !dry}
-		if doc.Ranges == nil {
-			doc.Ranges = []repair.Range{}
-		}
+		doc := repairDocument{Schema: "ggufreap/repair/v1", Ranges: rangeOutputs(d.Ranges), Bytes: bytes, Mended: !dry}
 		if far := hub.Of(good); far != nil {
 			_, n := far.Traffic()
 			doc.Fetched = &n

@@ -149,6 +149,23 @@ func sampleDocuments(t *testing.T) map[string][]byte {
 	print(exitDiffers, "pin", "--check", "source.json", "--json", "cut")
 	print(exitOK, "verify", "--json", "--source-pin", "source.json", "cut")
 	print(exitDiffers, "diff", "--json", model, "cut")
+	succeed(t, "reshard", "--shards", "2", "-o", "good", model)
+	damaged, err := os.ReadFile("good/small-00002-of-00002.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged[len(damaged)-1] ^= 1
+	for name, data := range map[string][]byte{"damaged/small-00002-of-00002.gguf": damaged, "damaged/pin.json.zst": nil} {
+		if data == nil {
+			if data, err = os.ReadFile("good/pin.json.zst"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(os.MkdirAll("damaged", 0o777), os.WriteFile(name, data, 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	print(exitDiffers, "repair", "--json", "--dry-run", "--from", "good", "damaged")
 	outside(t, "", "openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", "key.pem")
 	print(exitOK, "sign", "--json", "--key", "key.pem", "cut")
 	print(exitOK, "plan", "--keep", "4", "--criterion", "router-norm", "--explain", "--compare", "cut/plan.json", "--json", model)

@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-const journalSchema = "ggufreap/repair/v1"
+const journalSchema = "ggufreap/repair-journal/v1"
 
 // maxJournal bounds what is read of a journal: a quarter of a million wrong experts.
 const maxJournal = 256 << 20
