@@ -55,7 +55,7 @@ func inspectCommand(con *ui.Console) *cli.Command {
 			&cli.BoolFlag{Name: "json", Usage: "print a JSON document; with --tensors it lists the tensors, with --key it is that of one value. " +
 				"Shards count from 0 in it, and from 1 in tables, as in the names of files"},
 			typeFlag(),
-		}, fetchFlags()...),
+		}, append(artifactFlags(), fetchFlags()...)...),
 		Action: func(c *cli.Context) error { return inspectAction(con, c) },
 	}
 }
@@ -93,6 +93,9 @@ func inspectAction(con *ui.Console, c *cli.Context) error {
 		return m.Err()
 	default:
 		inspect.Show(con, in)
+		if err := showVerdict(con, c, m); err != nil {
+			return err
+		}
 		describeFetched(con, m)
 		return in.ListedErrors()
 	}

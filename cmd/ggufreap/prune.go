@@ -50,7 +50,7 @@ func pruneCommand(con *ui.Console) *cli.Command {
 			args.In("Output", slices.Concat(releaseFlags("the folder of the release", "SOURCE-REAPn"), []cli.Flag{
 				&cli.BoolFlag{Name: "no-provenance-keys", Usage: "leave out the reap.* keys that state the derivation"},
 				typeFlag(),
-			}, progressFlags(con))...),
+			}, layoutFlags(), progressFlags(con))...),
 			fetchFlags(),
 		),
 		Action: func(c *cli.Context) error { return pruneAction(con, c) },
@@ -89,6 +89,9 @@ func pruneAction(con *ui.Console, c *cli.Context) error {
 		return err
 	}
 	r := d.release(c)
+	if err := judgeLayout(con, c, r); err != nil {
+		return err
+	}
 	if !c.Bool("dry-run") {
 		if err := writeDerivative(con, c, d, r); err != nil {
 			return err

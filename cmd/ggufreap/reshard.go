@@ -44,7 +44,7 @@ func reshardCommand(con *ui.Console) *cli.Command {
 		Description: reshardHelp,
 		Flags: slices.Concat(
 			args.In("How to cut", splitFlags()...),
-			args.In("Output", slices.Concat(releaseFlags("the folder to write", "that of the source"), []cli.Flag{typeFlag()}, progressFlags(con))...),
+			args.In("Output", slices.Concat(releaseFlags("the folder to write", "that of the source"), []cli.Flag{typeFlag()}, layoutFlags(), progressFlags(con))...),
 			fetchFlags(),
 		),
 		Action: func(c *cli.Context) error { return reshardAction(con, c) },
@@ -88,6 +88,9 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 		Slabs:  soundSlabs(m),
 		IDs:    soundIDs(m),
 		Whole:  true,
+	}
+	if err := judgeLayout(con, c, r); err != nil {
+		return err
 	}
 	if !c.Bool("dry-run") {
 		if err := release.Write(c.Context, con, r, writeOptions(c)); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -83,7 +84,7 @@ func verifyCommand(con *ui.Console) *cli.Command {
 			&cli.BoolFlag{Name: "complete", Usage: "what was not checked is a finding, so that 0 means that nothing is left unchecked"},
 			readersFlag(),
 			jsonFlag(),
-		}, append(trustFlags(), progressFlags(con)...)...),
+		}, slices.Concat(trustFlags(), artifactFlags(), progressFlags(con))...),
 		Action: func(c *cli.Context) error { return verifyAction(con, c) },
 	}
 }
@@ -128,6 +129,9 @@ func verifyAction(con *ui.Console, c *cli.Context) error {
 	job := &verification.Job{Path: c.Args().First(), PlanPath: c.String("plan"), Strict: c.Bool("strict")}
 	if job.Source, err = sourceOfRelease(con, c); err != nil {
 		return err
+	}
+	if c.Bool("engine") {
+		job.Judge = func(m *gguf.Model, r *verify.Report) error { return judgeRelease(c, m, r) }
 	}
 	trust, err := readTrust(c)
 	if err != nil {

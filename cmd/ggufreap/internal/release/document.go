@@ -12,6 +12,7 @@ type Document struct {
 	TensorBytes   int64          `json:"tensor_bytes"`
 	PinDigest     *string        `json:"pin_digest"`     // null for a dry run, and where none is defined
 	WeightsDigest *string        `json:"weights_digest"` // likewise
+	Engine        *string        `json:"engine"`         // null where none was asked
 	Shards        []shardOutput  `json:"shards"`
 	Documents     []string       `json:"documents"`
 }
@@ -30,6 +31,9 @@ func (r *Release) Document() Document {
 		FileBytes:   r.Layout.Bytes(),
 		TensorBytes: r.Layout.TensorBytes(),
 		Documents:   r.documentNames(),
+	}
+	if r.Engine != "" {
+		d.Engine = &r.Engine
 	}
 	for i, name := range r.shardNames() {
 		shard := r.Layout.Shards[i]

@@ -34,6 +34,8 @@ type Release struct {
 	Documents []File
 	Origin    []stage.Fact // what it is made from
 
+	Engine string // build of llama.cpp that would load it, "" where none was asked
+
 	Derivation *manifest.Derivation // from a pinned source, or nil
 	SourcePin  *SourcePin           // wanted from the same pass, or nil
 
@@ -221,6 +223,9 @@ func Describe(con *ui.Console, r *Release) {
 	con.Field("tensor data", "%s", text.Size(r.Layout.TensorBytes()))
 	con.Field("files", "%s, %s", text.Files(len(r.Layout.Shards)), text.Size(r.Layout.Bytes()))
 	con.Field("was", "%s, %s", text.Files(r.Source.Shards), text.Size(r.Source.FileBytes()))
+	if r.Engine != "" {
+		con.Field("engine", "%s would load it", text.Safe(r.Engine))
+	}
 	con.Printf("\n")
 	con.Table("", []table.Column{table.Left("file"), table.Right("tensors"), table.Right("bytes")}, func(yield func([]string) bool) {
 		for i, name := range r.shardNames() {

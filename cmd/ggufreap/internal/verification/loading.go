@@ -1,6 +1,7 @@
 package verification
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -14,7 +15,7 @@ import (
 
 // checkLoading holds the headers against what llama.cpp asks for when it loads a model. What
 // it finds takes the place of notes about the same keys.
-func checkLoading(m *gguf.Model, r *verify.Report) {
+func (v *Job) checkLoading(m *gguf.Model, r *verify.Report) {
 	refused := false
 	for _, p := range loadable.Check(m) {
 		f := loadingFinding(m, p)
@@ -35,6 +36,10 @@ func checkLoading(m *gguf.Model, r *verify.Report) {
 		r.Checked = append(r.Checked, fmt.Sprintf("loading: keys, tensors and shapes are those that llama.cpp asks for in %s", architecture))
 	default:
 		r.Checked = append(r.Checked, "loading: the headers have what llama.cpp asks for in every architecture")
+	}
+	if v.Judge != nil {
+		v.Err = errors.Join(v.Err, v.Judge(m, r))
+		return
 	}
 	r.Gaps = append(r.Gaps, verify.Gap{
 		What:   "whether an engine loads it: only headers were looked at, and no engine was asked",

@@ -30,6 +30,8 @@ type Job struct {
 	Source   *manifest.Pin // or nil
 	PlanPath string        // of --plan, or ""
 	Strict   bool
+	// Judge, unless nil, asks an engine whether it would load the model.
+	Judge func(*gguf.Model, *verify.Report) error
 
 	experts *reap.Experts
 	layers  map[int][]int // of the plan, or nil
@@ -46,7 +48,7 @@ func (v *Job) Inspect(m *gguf.Model, r *verify.Report) {
 		return
 	}
 	v.findExperts(m, r)
-	checkLoading(m, r)
+	v.checkLoading(m, r)
 	if info, err := os.Stat(v.Path); err != nil || !info.IsDir() {
 		return
 	}
