@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/hub"
 	"ggufreap/cmd/ggufreap/internal/ui"
@@ -122,4 +123,18 @@ func jsonFlag() cli.Flag { return &cli.BoolFlag{Name: "json", Usage: "print a JS
 // readersFlag is that of the commands that read whole files.
 func readersFlag() cli.Flag {
 	return &cli.IntFlag{Name: "workers", Usage: "`N`: files read at once (two for each processor)"}
+}
+
+// inputs are the files of a model and those that flags name, which no output may replace.
+func inputs(c *cli.Context, m *gguf.Model) []string { return append(m.Paths(), typedInputs(c)...) }
+
+// typedInputs are the files that flags name.
+func typedInputs(c *cli.Context) []string {
+	var paths []string
+	for _, flag := range []string{"plan", "source-pin", "pin", "from", "check"} {
+		if path := c.String(flag); path != "" && !files.IsStream(path) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
 }

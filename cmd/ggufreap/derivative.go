@@ -28,7 +28,10 @@ func writeDerivative(con *ui.Console, c *cli.Context, d *derivative, r *release.
 		}
 	case path != "":
 		// An interrupted run may have come to write it; then it must turn out the same.
-		if err := files.CheckOutput(path, c.Bool("force") || c.Bool("resume"), d.source.Paths()); err != nil {
+		if err := files.CheckOutput(path, c.Bool("force") || c.Bool("resume"), inputs(c, d.source.Model)); err != nil {
+			return err
+		}
+		if err := files.CheckApart(path, r.Folder); err != nil {
 			return err
 		}
 		want, err := digestFlag(c, "source-digest")
@@ -198,6 +201,7 @@ func (d *derivative) release(c *cli.Context) *release.Release {
 		Stem:      d.stem,
 		Layout:    d.layout,
 		Source:    d.source.Model,
+		Inputs:    typedInputs(c),
 		Slabs:     slabCount(d.source.experts, d.plan.KeepCount),
 		IDs:       idTables(d.source.Model, d.source.experts, d.plan.Layers),
 		Documents: []release.File{{Name: release.PlanName, Data: d.document}},

@@ -1,11 +1,48 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
+
+// TestOutputsThatWouldHarmARelease names files of the release, or what it is made from, for
+// other outputs. Nothing is written, with --force too.
+func TestOutputsThatWouldHarmARelease(t *testing.T) {
+	dir := t.TempDir()
+	source := writeModel(t, smallK3(), 3)[0]
+	out, plan := filepath.Join(dir, "out"), filepath.Join(dir, "out", "plan.json")
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, pin := range []string{out + "/pin.json.zst", link + "/out/pin.json.zst", out + "/x.json", out + "/small-REAP16-00001-of-00003.gguf", source, filepath.Join(filepath.Dir(source), "UNFINISHED.jsonl"), dir + "/x.part"} {
+		r := ggufreap(t, "prune", "--keep", "16", "--pin-source", pin, "--force", "-o", out, source)
+		if r.code != exitFailed || exists(out) {
+			t.Errorf("--pin-source %s: exit %d\n%s", pin, r.code, r.stderr)
+		}
+	}
+	if r := ggufreap(t, "prune", "--keep", "16", "-o", out, source); r.code != exitOK {
+		t.Fatal(r.stderr)
+	}
+	before := folder(t, out)
+	for _, line := range [][]string{
+		{"prune", "--plan", plan, "--force", "-o", out, source},
+		{"pin", "--force", "-o", plan, source},
+		{"pin", "--force", "-o", out + "/MANIFEST.sha256", out},
+		{"plan", "--keep", "16", "--force", "-o", plan, source},
+		{"plan", "--keep", "16", "--force", "-o", out + "/small-REAP16-00002-of-00003.gguf", source},
+	} {
+		if r := ggufreap(t, line...); r.code != exitFailed {
+			t.Errorf("%q: exit %d\n%s", line, r.code, r.stderr)
+		}
+	}
+	if after := folder(t, out); !maps.Equal(after, before) {
+		t.Error("the release was changed")
+	}
+}
 
 // TestFinishedReleaseIsFound writes releases twice: the second time there is nothing to do,
 // with --resume and without, which is no error.

@@ -126,7 +126,7 @@ func pinAction(con *ui.Console, c *cli.Context) error {
 	}
 	defer m.Close()
 	if output := c.String("output"); output != "" {
-		if err := files.CheckOutput(output, c.Bool("force"), m.Paths()); err != nil {
+		if err := files.CheckOutput(output, c.Bool("force"), inputs(c, m)); err != nil {
 			return err
 		}
 	}

@@ -85,7 +85,7 @@ func planAction(con *ui.Console, c *cli.Context) error {
 		return args.Usagef("-o - prints the plan, and what --explain, --compare and --split-half tell has no place beside it")
 	}
 	if output != "" && output != files.Stdin {
-		if _, err := files.Write(output, c.Bool("force"), s.Paths(), files.Bytes(document)); err != nil {
+		if _, err := files.Write(output, c.Bool("force"), inputs(c, s.Model), files.Bytes(document)); err != nil {
 			return err
 		}
 	}

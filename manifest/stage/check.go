@@ -36,8 +36,8 @@ func (f *Folder) claimNames() error {
 	return nil
 }
 
-// checkSources refuses a folder in which some name leads to a source's file.
-func (f *Folder) checkSources(sources []fs.FileInfo) error {
+// checkSources refuses a folder in which some name leads to a file that is read.
+func (f *Folder) checkSources(what string, paths []string, sources []fs.FileInfo) error {
 	if len(sources) == 0 {
 		return nil
 	}
@@ -52,7 +52,7 @@ func (f *Folder) checkSources(sources []fs.FileInfo) error {
 		}
 		for i, info := range sources {
 			if os.SameFile(info, there) {
-				return fmt.Errorf("output folder %q holds the source %q under the name %q, want another folder", f.path, f.options.Sources[i], e.Name())
+				return fmt.Errorf("output folder %q holds the %s %q under the name %q, want another folder", f.path, what, paths[i], e.Name())
 			}
 		}
 	}

@@ -56,6 +56,8 @@ type Options struct {
 	// Sources are paths that the release is made from. A folder that holds one of
 	// them, by whatever name or link, is refused.
 	Sources []string
+	// Inputs are paths of other files that it is made from, for which the same holds.
+	Inputs []string
 	// Far are the files that the release is made from where they are no files of this
 	// machine. An interrupted release goes on only with files of the same identity.
 	Far []Source
@@ -196,7 +198,14 @@ func (f *Folder) openFolder(head *journalHead, sources []fs.FileInfo) error {
 	if err != nil {
 		return err
 	}
-	if err := f.checkSources(sources); err != nil {
+	inputs, err := statAll(f.options.Inputs)
+	if err != nil {
+		return err
+	}
+	if err := f.checkSources("source", f.options.Sources, sources); err != nil {
+		return err
+	}
+	if err := f.checkSources("input", f.options.Inputs, inputs); err != nil {
 		return err
 	}
 	unfinished, err := f.hasJournal()

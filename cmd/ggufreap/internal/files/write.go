@@ -12,7 +12,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
@@ -23,7 +22,10 @@ import (
 // and returns its size. An existing file that holds other data is replaced with force
 // only, and never when it is one of the sources.
 func Write(path string, force bool, sources []string, write func(io.Writer) error) (size int64, err error) {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err := checkName(path); err != nil {
+		return 0, err
+	}
+	tmp, err := createPart(path)
 	if err != nil {
 		return 0, writing(path, err)
 	}
@@ -42,7 +44,7 @@ func Write(path string, force bool, sources []string, write func(io.Writer) erro
 	if err := CheckOutput(path, force, sources); err != nil {
 		return 0, err
 	}
-	if err = cmp.Or(tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err == nil {
+	if err = cmp.Or(tmp.Sync(), tmp.Close()); err == nil {
 		err = os.Rename(tmp.Name(), path)
 	}
 	if err != nil {
@@ -101,16 +103,16 @@ func CheckOutput(path string, force bool, sources []string) error {
 		return nil
 	}
 	there, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, source := range sources {
-		if info, err := os.Stat(source); err == nil && os.SameFile(info, there) {
+		if info, err := os.Stat(source); there != nil && err == nil && os.SameFile(info, there) {
 			return fmt.Errorf("output %s is the source %s", text.Safe(path), text.Safe(source))
 		}
+	}
+	if err := checkName(path); err != nil || there == nil {
+		return err
 	}
 	switch {
 	case !there.Mode().IsRegular():

@@ -29,6 +29,7 @@ type Release struct {
 	Stem      string
 	Layout    *gguf.Layout
 	Source    *gguf.Model
+	Inputs    []string // other files that it is made from
 	Slabs     manifest.SlabCount
 	IDs       manifest.IDTables
 	Documents []File
@@ -124,6 +125,7 @@ type Options struct {
 func Write(ctx context.Context, con *ui.Console, r *Release, o Options) error {
 	p := con.StartProgress(r.Task, r.Layout.Bytes())
 	staging := stage.Options{
+		Inputs:    r.Inputs,
 		Unchanged: r.Source.Unchanged,
 		Resume:    o.Resume,
 		Force:     o.Force,
