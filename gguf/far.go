@@ -89,7 +89,7 @@ func farNames(dir Folder, name string) ([]string, error) {
 	for _, family := range artifacts {
 		first = append(first, family[0])
 	}
-	return nil, fmt.Errorf("%s: holds %s, name one of them: %s", printable(dir.Name()), words.Count(len(artifacts), "artifact"), nameList(first))
+	return nil, fmt.Errorf("%s: holds %s, name one of them: %s", printable(dir.Name()), words.Count(len(artifacts), "model"), nameList(first))
 }
 
 // farFamily lists the files that are shards with name, in order; at least name itself.

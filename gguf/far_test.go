@@ -186,14 +186,14 @@ func TestOpenFolder(t *testing.T) {
 		}
 	}
 	dir := farAway(t, split, one, other)
-	if _, err := gguf.OpenFolder(dir, ""); err == nil || !strings.Contains(err.Error(), "holds 2 artifacts, name one of them: m-00001-of-00003.gguf, other-00001-of-00003.gguf") {
-		t.Errorf("two artifacts give %v", err)
+	if _, err := gguf.OpenFolder(dir, ""); err == nil || !strings.Contains(err.Error(), "holds 2 models, name one of them: m-00001-of-00003.gguf, other-00001-of-00003.gguf") {
+		t.Errorf("two models give %v", err)
 	}
 	if m, err := gguf.OpenFolder(farAway(t, split, one), ""); err != nil || len(m.Files) != 3 {
-		t.Errorf("one artifact gives %v", err)
+		t.Errorf("one model gives %v", err)
 	}
 	if _, err := gguf.OpenFolder(&farFolder{}, ""); err == nil || !strings.Contains(err.Error(), "no .gguf file") {
-		t.Errorf("no artifact gives %v", err)
+		t.Errorf("no model gives %v", err)
 	}
 	endless := &farFolder{unlisted: true}
 	if _, err := gguf.OpenFolder(endless, "x-00001-of-65535.gguf"); err == nil || !strings.Contains(err.Error(), "too many to be asked for") {

@@ -27,7 +27,7 @@ func (o *opener) only(dir string) ([]string, error) {
 	for i, set := range sets {
 		artifacts[i] = filepath.Base(set.paths[0])
 	}
-	return nil, fmt.Errorf("%s: holds %d artifacts, name one of them: %s", printable(dir), len(artifacts), nameList(artifacts))
+	return nil, fmt.Errorf("%s: holds %d models, name one of them: %s", printable(dir), len(artifacts), nameList(artifacts))
 }
 
 // modelNames lists the model files in a folder, sorted.

@@ -148,10 +148,10 @@ func TestOpen(t *testing.T) {
 			fault: "no .gguf file in this folder; there are in " + filepath.Join("snapshots", "0a1b") + ", " + filepath.Join("snapshots", "2c3d", "UD-IQ1_S")},
 		{name: "models too far down", files: map[string][]byte{"a/b/c/d/m.gguf": single}, fault: "no .gguf file in this folder"},
 		{name: "unfinished downloads", files: map[string][]byte{"a.gguf.part": nil, "b.gguf.incomplete": nil}, fault: "downloads may be unfinished: a.gguf.part, b.gguf.incomplete"},
-		{name: "two models", files: map[string][]byte{"a.gguf": single, "mmproj-F16.gguf": single}, fault: "holds 2 artifacts, name one of them: a.gguf, mmproj-F16.gguf"},
-		{name: "two sets", files: merge(three, set("m", 2)), fault: "holds 2 artifacts, name one of them: m-00001-of-00002.gguf, m-00001-of-00003.gguf"},
+		{name: "two models", files: map[string][]byte{"a.gguf": single, "mmproj-F16.gguf": single}, fault: "holds 2 models, name one of them: a.gguf, mmproj-F16.gguf"},
+		{name: "two sets", files: merge(three, set("m", 2)), fault: "holds 2 models, name one of them: m-00001-of-00002.gguf, m-00001-of-00003.gguf"},
 		{name: "many models", files: map[string][]byte{"1.gguf": single, "2.gguf": single, "3.gguf": single, "4.gguf": single, "5.gguf": single, "6.gguf": single, "7.gguf": single},
-			fault: "holds 7 artifacts, name one of them: 1.gguf, 2.gguf, 3.gguf, 4.gguf, 5.gguf, and 2 more"},
+			fault: "holds 7 models, name one of them: 1.gguf, 2.gguf, 3.gguf, 4.gguf, 5.gguf, and 2 more"},
 		{name: "folder with a damaged file", files: map[string][]byte{"a.gguf": []byte("GGU")}, fault: "a.gguf: the file is truncated: it has 3 bytes"},
 	}
 	for _, test := range tests {

@@ -48,7 +48,7 @@ func (p *Pin) Validate() error {
 
 func (p *Pin) checkFiles() error {
 	a := p.Artifact
-	if err := cmp.Or(checkText("artifact name", a.Name), checkText("architecture", a.Architecture)); err != nil {
+	if err := cmp.Or(checkText("model name", a.Name), checkText("architecture", a.Architecture)); err != nil {
 		return err
 	}
 	if a.Shards != len(p.Files) || a.Shards == 0 {
@@ -77,7 +77,7 @@ func (p *Pin) checkFiles() error {
 		return errors.New("pin: a file name comes twice")
 	}
 	if total != a.FileBytes {
-		return fmt.Errorf("pin: files have %d bytes, the artifact says %d", total, a.FileBytes)
+		return fmt.Errorf("pin: files have %d bytes, the model says %d", total, a.FileBytes)
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func (p *Pin) checkTensors() error {
 		return err
 	}
 	if total != p.Artifact.TensorBytes || total > p.Artifact.FileBytes {
-		return fmt.Errorf("pin: tensors have %d bytes, the artifact says %d in files of %d", total, p.Artifact.TensorBytes, p.Artifact.FileBytes)
+		return fmt.Errorf("pin: tensors have %d bytes, the model says %d in files of %d", total, p.Artifact.TensorBytes, p.Artifact.FileBytes)
 	}
 	return nil
 }
@@ -254,7 +254,7 @@ func (s *Slabs) check(t *Tensor) error {
 // CheckDocument returns an error when no document can hold the pin of a model, since a name
 // in it, or what is said of it, is not UTF-8. It names the file.
 func CheckDocument(m *gguf.Model, said Declared) error {
-	if err := cmp.Or(said.check(), checkText("artifact name", m.Name), checkText("architecture", m.Metadata().Architecture())); err != nil {
+	if err := cmp.Or(said.check(), checkText("model name", m.Name), checkText("architecture", m.Metadata().Architecture())); err != nil {
 		return fmt.Errorf("%s: %w", m.Files[0].Name, err)
 	}
 	for _, f := range m.Files {

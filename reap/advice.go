@@ -22,10 +22,10 @@ var fusedOthers = [...]int{288, 576}
 func KeepAdvice(keep int) []string {
 	var advice []string
 	if keep%routerMatrix != 0 {
-		advice = append(advice, fmt.Sprintf("%d is not a multiple of %d: on the CPU llama.cpp then takes another kernel for the router, so logits of prompts differ from those of a masked source in their last bits", keep, routerMatrix))
+		advice = append(advice, fmt.Sprintf("%d is not a multiple of %d: on the CPU llama.cpp then runs the router by another kernel, so logits of prompts differ from those of a masked source in their last bits", keep, routerMatrix))
 	}
 	if !fused(keep) {
-		advice = append(advice, fmt.Sprintf("%d has no fused router in llama.cpp's CUDA code, which takes powers of two up to %d, %d and %d; others run as separate steps", keep, fusedMost, fusedOthers[0], fusedOthers[1]))
+		advice = append(advice, fmt.Sprintf("llama.cpp's fused CUDA router handles %d, %d and powers of two up to %d; with %d experts routing runs as several kernels", fusedOthers[0], fusedOthers[1], fusedMost, keep))
 	}
 	switch {
 	case keep > engineLimit:

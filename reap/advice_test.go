@@ -6,7 +6,7 @@ import (
 )
 
 func TestKeepAdvice(t *testing.T) {
-	const kernel, router, old, limit = "not a multiple of 4", "no fused router", "without Kimi-K3 stop at 512", "stops at 1024"
+	const kernel, router, old, limit = "not a multiple of 4", "routing runs as several kernels", "without Kimi-K3 stop at 512", "stops at 1024"
 	for keep, want := range map[int][]string{
 		1: {kernel}, 2: {kernel}, 4: nil, 12: {router}, 64: nil, 96: {router}, 288: nil,
 		511: {kernel, router}, 512: nil, 568: {router, old}, 576: {old}, 577: {kernel, router, old},

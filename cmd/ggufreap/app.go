@@ -16,16 +16,16 @@ const appHelp = `ggufreap inspects GGUF models, single files and sharded ones, a
 routed experts you choose.
 
 Usage:
-  ggufreap COMMAND [flags] ARTIFACT
+  ggufreap COMMAND [flags] MODEL
 
-ARTIFACT is any shard of a split model, a single .gguf file, a folder that holds
+MODEL is any shard of a split model, a single .gguf file, a folder that holds
 exactly one model, or the address of one: hf://OWNER/REPO, https://...
 
 Commands:
 
 Exit codes:
   0  success
-  1  the artifact is not what it should be
+  1  the model is not what it should be
   2  the request could not be carried out
   A run that is interrupted ends by the signal itself: shells show 130 after
   Ctrl-C, 143 after kill.
@@ -65,7 +65,6 @@ func newApp(con *ui.Console) *cli.App {
 			repairCommand(con),
 			evidenceCommand(con),
 			reportCommand(con),
-			cardCommand(con),
 			signCommand(con),
 			engineCommand(con),
 			schemaCommand(con),

@@ -26,7 +26,7 @@ func typeFlag() cli.Flag {
 // in any order. The caller closes the model.
 func openArtifact(con *ui.Console, c *cli.Context) (*gguf.Model, error) {
 	if c.NArg() == 0 {
-		return nil, hint.With(args.Usagef("no artifact given"), "ggufreap %s MODEL.gguf", c.Command.Name)
+		return nil, hint.With(args.Usagef("no model given"), "ggufreap %s MODEL.gguf", c.Command.Name)
 	}
 	return openPaths(con, c, c.Args().Slice()...)
 }
@@ -46,7 +46,7 @@ func openPaths(con *ui.Console, c *cli.Context, paths ...string) (*gguf.Model, e
 	}
 	switch {
 	case far > 0 && far < len(paths):
-		return nil, args.Usagef("an artifact is in files of this machine or at addresses, not both")
+		return nil, args.Usagef("a model is in files of this machine or at addresses, not both")
 	case far > 0:
 		return openAddresses(con, c, paths, options)
 	case len(paths) == 1:

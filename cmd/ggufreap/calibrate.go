@@ -20,8 +20,8 @@ import (
 const calibrateHelp = `Measure what the routed experts of a model do, by running it in llama.cpp.
 
 Usage:
-  ggufreap calibrate --self-text N [flags] -o scores.npz ARTIFACT
-  ggufreap calibrate --text FILE [flags] -o scores.npz ARTIFACT
+  ggufreap calibrate --self-text N [flags] -o scores.npz MODEL
+  ggufreap calibrate --text FILE [flags] -o scores.npz MODEL
 
 For each layer and expert: tokens routed, and sums of the router's weight g, of
 the size |f| of the expert's output, of g*|f| (REAP), and of the energy of what

@@ -20,7 +20,7 @@ func TestComplete(t *testing.T) {
 		"vers":                          "version\tshow the version of this program\n:none",
 		"diff --j":                      "--json\tprint a JSON document\n:none",
 		"diff --json a --js":            ":none", // it is given
-		"verify --json --expect a --ex": "--expect\tfacts the artifact must have: " + strings.Join(expectKeys, ", ") + "\n:none",
+		"verify --json --expect a --ex": "--expect\tfacts the model must have: " + strings.Join(expectKeys, ", ") + "\n:none",
 		"-q pin --qui":                  "--quick\tcompare sizes, headers and metadata only\n:none",
 		"inspect ":                      ":files",
 		"inspect -- -":                  ":files",

@@ -12,20 +12,20 @@ import (
 	"ggufreap/manifest"
 )
 
-const diffHelp = `Compare two artifacts, or pins of them.
+const diffHelp = `Compare two models, or pins of them.
 
 Usage:
   ggufreap diff [flags] A B
 
-A and B are artifacts or pins (.json, .json.zst). Artifacts are read whole. Told
-are the tensors that were added, removed, retyped, reshaped or changed, with the
-experts whose slabs differ, and the metadata keys likewise, with the first place
-where a long value differs; items and bytes count from 0. What does not make a
-model another one is noted apart: order, sharding, split keys, the version of
-the format, bytes that belong to no tensor. A pin has no metadata values, only
-their digests.
+A and B are models or pins (.json, .json.zst). Models are read whole. The answer
+lists the tensors that were added, removed or changed, or have another type or
+shape, with the experts whose bytes differ; and the metadata keys likewise, with
+the first place where a long value differs (items and bytes count from 0). What
+does not make a model another one is noted apart: order, sharding, split keys,
+the version of the format, bytes that belong to no tensor. A pin has no metadata
+values, only their digests.
 
-Data is compared byte by byte. Where one artifact is little endian and the other
+Data is compared byte by byte. Where one model is little endian and the other
 big endian, names, types and shapes are compared, and metadata by value.
 
 Flags:
@@ -43,7 +43,7 @@ Examples:
 func diffCommand(con *ui.Console) *cli.Command {
 	return &cli.Command{
 		Name:        "diff",
-		Usage:       "compare two artifacts or pins",
+		Usage:       "compare two models or pins",
 		Description: diffHelp,
 		Flags: append([]cli.Flag{
 			readersFlag(),
@@ -56,7 +56,7 @@ func diffCommand(con *ui.Console) *cli.Command {
 
 func diffAction(con *ui.Console, c *cli.Context) error {
 	if c.NArg() != 2 {
-		return hint.With(args.Usagef("diff takes two artifacts or pins, got %d", c.NArg()), "ggufreap diff A B")
+		return hint.With(args.Usagef("diff takes two models or pins, got %d", c.NArg()), "ggufreap diff A B")
 	}
 	var sides [2]*diff.Side
 	for i := range sides {

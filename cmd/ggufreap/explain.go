@@ -186,7 +186,7 @@ func describeDoubts(con *ui.Console, x *reap.Explanation) {
 		con.Field("ties", "in %s equal scores meet at the cut, where the lower expert numbers are kept", text.Count(tied, "layer"))
 	}
 	if zero > 0 {
-		con.Field("score 0", "in %s experts that score 0 are kept and dropped: the criterion says next to nothing of them", text.Count(zero, "layer"))
+		con.Field("score 0", "in %s the cut falls among experts with score 0; the choice between them is nearly arbitrary", text.Count(zero, "layer"))
 	}
 	if withoutTokens > 0 {
 		con.Field("no tokens", "%s kept to which no token was routed", text.Count(withoutTokens, "expert"))

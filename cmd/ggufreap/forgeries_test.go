@@ -389,9 +389,9 @@ func secondModel(name string) func(f *forgery) {
 }
 
 var fileForgeries = []forgeryKind{
-	{name: "a second model", files: secondModel("other.gguf"), want: `other.gguf: belongs to another artifact, "other", which is not proven`},
-	{name: "a second model under another name", files: secondModel("ggml-model.bin"), want: "ggml-model.bin: belongs to another artifact"},
-	{name: "a second model without a suffix", files: secondModel("weights"), want: "weights: belongs to another artifact"},
+	{name: "a second model", files: secondModel("other.gguf"), want: `other.gguf: belongs to another model, "other", which is not proven`},
+	{name: "a second model under another name", files: secondModel("ggml-model.bin"), want: "ggml-model.bin: belongs to another model"},
+	{name: "a second model without a suffix", files: secondModel("weights"), want: "weights: belongs to another model"},
 	{name: "a tampered copy of a shard", files: func(f *forgery) {
 		data, err := os.ReadFile(f.shards()[2])
 		if err != nil {
@@ -399,7 +399,7 @@ var fileForgeries = []forgeryKind{
 		}
 		data[len(data)-100] ^= 1
 		writeText(f.T, f.path("small-REAP16.gguf"), string(data))
-	}, want: "small-REAP16.gguf: belongs to another artifact"},
+	}, want: "small-REAP16.gguf: belongs to another model"},
 	{name: "a second model that is not listed", unlisted: secondModel("other.gguf"), want: "other.gguf: is a model file that MANIFEST.sha256 does not list"},
 	{name: "a second model of another name, not listed", unlisted: secondModel("README.md.bin"), want: "README.md.bin: is a model file that MANIFEST.sha256 does not list"},
 	{name: "a pickle", files: putFile("pytorch_model.bin", "\x80\x02}q\x00X\x01\x00\x00\x00aq\x01K\x01s."), want: "pytorch_model.bin: is a Python pickle, which may hold a model"},

@@ -12,14 +12,14 @@ import (
 	"ggufreap/gguf"
 )
 
-const inspectHelp = `Show what a GGUF artifact is: structure, exact sizes, experts, problems. Only
+const inspectHelp = `Show what a GGUF model is: structure, exact sizes, experts, problems. Only
 headers are read.
 
 Usage:
-  ggufreap inspect [flags] ARTIFACT
+  ggufreap inspect [flags] MODEL
   ggufreap inspect [flags] SHARD SHARD ...
 
-ARTIFACT is any shard of a split model, a single .gguf file, or a folder that
+MODEL is any shard of a split model, a single .gguf file, or a folder that
 holds exactly one model. Several files are taken for the shards of one model,
 whatever their names and order. An address does as well, and then only headers
 are fetched: hf://OWNER/REPO[@REVISION][/PATH], a page of the Hugging Face hub,
@@ -42,7 +42,7 @@ Examples:
 func inspectCommand(con *ui.Console) *cli.Command {
 	return &cli.Command{
 		Name:        "inspect",
-		Usage:       "show what an artifact is: structure, sizes, experts, problems",
+		Usage:       "show what a model is: structure, sizes, experts, problems",
 		Description: inspectHelp,
 		Flags: append([]cli.Flag{
 			&cli.StringSliceFlag{Name: "keep", Usage: "show what keeping `N` routed experts of each layer would leave, a number or a share: 75% (repeatable)"},

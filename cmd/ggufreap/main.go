@@ -44,7 +44,7 @@ const (
 
 // errDiffers is what a command returns when it has printed how the artifact is not
 // what it should be.
-var errDiffers = errors.New("the artifact is not what it should be")
+var errDiffers = errors.New("the model is not what it should be")
 
 func main() {
 	tuneCollector()

@@ -23,11 +23,12 @@ import (
 	"ggufreap/reap"
 )
 
-const pinHelp = `Take the identity of an artifact from its bytes, or hold it against one.
+const pinHelp = `Record hashes of a model's files, tensors and experts, or check a model against
+such a record.
 
 Usage:
-  ggufreap pin [flags] -o FILE ARTIFACT
-  ggufreap pin [flags] --check FILE ARTIFACT
+  ggufreap pin [flags] -o FILE MODEL
+  ggufreap pin [flags] --check FILE MODEL
 
 One pass over the files takes the SHA-256 of each file and the BLAKE3 of each
 tensor and of each routed expert's part of it. The pin digest rests on all that
@@ -52,7 +53,7 @@ Examples:
 func pinCommand(con *ui.Console) *cli.Command {
 	return &cli.Command{
 		Name:        "pin",
-		Usage:       "take an artifact's identity from its bytes, or check it",
+		Usage:       "record a model's hashes, or check a model against them",
 		Description: pinHelp,
 		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the pin to `FILE`, compressed if it ends in .zst"},
@@ -63,7 +64,7 @@ func pinCommand(con *ui.Console) *cli.Command {
 			&cli.BoolFlag{Name: "json", Usage: "print the pin, or with --check a JSON report"},
 			typeFlag(),
 		}, progressFlags(con), fetchFlags(), declaredFlags(), args.In("Check",
-			&cli.StringFlag{Name: "check", Usage: "`FILE`: compare the artifact with a pin, a list of SHA-256 sums, a manifest of llama-gguf-hash, " +
+			&cli.StringFlag{Name: "check", Usage: "`FILE`: compare the model with a pin, a list of SHA-256 sums, a manifest of llama-gguf-hash, " +
 				"a saved listing of the Hugging Face hub (api/models/REPO/tree/REVISION), or the hub's at an address: hf://OWNER/REPO"},
 			&cli.BoolFlag{Name: "quick", Usage: "compare sizes, headers and metadata only"},
 		)),
@@ -79,7 +80,7 @@ const (
 
 // declaredFlags put on record what nobody measured.
 func declaredFlags() []cli.Flag {
-	return args.In("What is said of the artifact",
+	return args.In("What is said of the model",
 		&cli.StringFlag{Name: "repo", Usage: "`NAME`: the repository it is from"},
 		&cli.StringFlag{Name: "revision", Usage: "`REV`: the revision, best a commit: branches move"},
 		&cli.StringFlag{Name: "license", Usage: "`NAME`: its license"},
@@ -116,9 +117,9 @@ func pinAction(con *ui.Console, c *cli.Context) error {
 	format := c.String("format")
 	switch {
 	case c.Bool("quick"):
-		return hint.With(args.Usagef("--quick is for --check: a pin without the data would pin nothing"), "ggufreap pin --quick --check FILE ARTIFACT")
+		return hint.With(args.Usagef("--quick is for --check: a pin without the data would pin nothing"), "ggufreap pin --quick --check FILE MODEL")
 	case format == formatGGUFHash && (c.Bool("json") || readDeclared(c) != manifest.Declared{}):
-		return args.Usagef("a manifest of llama-gguf-hash is a list of digests: it is no JSON and has no place for what is said of the artifact")
+		return args.Usagef("a manifest of llama-gguf-hash is a list of digests: it is no JSON and has no place for what is said of the model")
 	}
 	m, err := openArtifact(con, c)
 	if err != nil {
@@ -221,7 +222,7 @@ func reportPin(con *ui.Console, c *cli.Context, pin *manifest.Pin, m *gguf.Model
 // describePin prints a summary.
 func describePin(con *ui.Console, pin *manifest.Pin) {
 	con.Field("pin digest", "%s", pin.PinDigest)
-	con.Field("artifact", "%s, %s, %s", text.Safe(pin.Artifact.Name), text.Architecture(pin.Artifact.Architecture), text.Files(pin.Artifact.Shards))
+	con.Field("model", "%s, %s, %s", text.Safe(pin.Artifact.Name), text.Architecture(pin.Artifact.Architecture), text.Files(pin.Artifact.Shards))
 	con.Field("files", "%s", text.Size(pin.Artifact.FileBytes))
 	con.Field("tensors", "%s, %s", text.Grouped(len(pin.Tensors)), text.Size(pin.Artifact.TensorBytes))
 	tensors, slabs := 0, 0

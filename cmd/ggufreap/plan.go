@@ -18,7 +18,7 @@ import (
 const planHelp = `Choose the routed experts that a derivative keeps.
 
 Usage:
-  ggufreap plan [flags] ARTIFACT
+  ggufreap plan [flags] MODEL
 
 The plan lists, for each layer, the experts to keep, with the criterion they
 were ranked by and the digest of the model they were ranked for. Scores rank

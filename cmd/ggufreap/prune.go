@@ -15,7 +15,7 @@ import (
 const pruneHelp = `Write the derivative of a model that keeps some of its routed experts.
 
 Usage:
-  ggufreap prune [flags] -o DIR ARTIFACT
+  ggufreap prune [flags] -o DIR MODEL
 
 Each kept expert is copied byte for byte, and so is everything that is not
 routed. Of the metadata only the expert count, the split keys and the keys that

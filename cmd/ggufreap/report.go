@@ -48,7 +48,7 @@ func reportCommand(con *ui.Console) *cli.Command {
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the page to `FILE`"},
 			&cli.StringFlag{Name: "png", Usage: "`DIR`: write the pictures there too, as PNG and SVG"},
 			&cli.BoolFlag{Name: "force", Usage: "replace files that exist"},
-			&cli.StringFlag{Name: "model", Usage: "`ARTIFACT`: the model of a plan or of scores"},
+			&cli.StringFlag{Name: "model", Usage: "`MODEL`: the model of a plan or of scores"},
 			&cli.StringFlag{Name: "scores", Usage: "`FILE`: the scores that a plan was made of, or others"},
 			&cli.StringFlag{Name: "criterion", Usage: "`NAME`: how scores rank (the first that they allow)"},
 			&cli.IntFlag{Name: "keep", Usage: "draw the cut of scores at `N` experts in each layer"},

@@ -17,7 +17,7 @@ import (
 const reshardHelp = `Split a model, merge its shards, or cut it anew. No weight changes.
 
 Usage:
-  ggufreap reshard [flags] -o DIR ARTIFACT
+  ggufreap reshard [flags] -o DIR MODEL
 
 Tensors keep their bytes and their order, metadata its types, bytes and order;
 only the split keys change. The source is only read. DIR gets the files and,

@@ -352,7 +352,7 @@ func (s *subject) sameScores() error {
 // readScoreFile makes a score file the subject.
 func (s *subject) readScoreFile(con *ui.Console, c *cli.Context, path string) error {
 	if s.experts == nil {
-		return hint.With(args.Usagef("%s: neither a plan, a pin nor scores that say what model they are of", text.Safe(path)), "--model ARTIFACT brings the model")
+		return hint.With(args.Usagef("%s: neither a plan, a pin nor scores that say what model they are of", text.Safe(path)), "--model MODEL brings the model")
 	}
 	s.title = "Scores " + text.Safe(filepath.Base(path))
 	if err := s.useScores(con, c, path); err != nil {

@@ -22,7 +22,7 @@ import (
 const verifyHelp = `Check a release folder, or any shard set.
 
 Usage:
-  ggufreap verify [flags] ARTIFACT
+  ggufreap verify [flags] MODEL
 
 In a folder with a MANIFEST.sha256 every listed file must be there with the
 listed bytes, and every model file must be listed. The shards must be complete
@@ -45,11 +45,11 @@ that is not there though the metadata names a plan.
 With --against every model file must be the one that the hub lists at an
 address, by size and SHA-256. The listing is asked for, and nothing else.
 
-With --source-pin the release is proven to be made of its source's bytes, with
-the source nowhere near: every tensor is the source's, or consists of the same
-experts of it, in the same order, as all tensors of its block do; nothing is
-missing or added; and only such metadata differs as pruning may change. It works
-for releases that anyone made.
+With --source-pin the release is proven to be made of its source's bytes; the
+source itself is not needed. Every tensor is the source's, or consists of the
+same experts of it, in the same order, as all tensors of its layer do; nothing
+is missing or added; and only such metadata differs as pruning may change. It
+works for releases that anyone made.
 
 Flags:
 
@@ -76,7 +76,7 @@ func verifyCommand(con *ui.Console) *cli.Command {
 			&cli.StringFlag{Name: "source", Usage: "`MODEL`: read the source too, and prove the release against it"},
 			&cli.StringFlag{Name: "source-digest", Usage: "`D`: the pin digest that this pin must have"},
 			&cli.StringFlag{Name: "plan", Usage: "`FILE`: the plan that it must follow (plan.json, if it has one)"},
-			args.Suggest(&cli.StringSliceFlag{Name: "expect", Usage: "`KEY=VALUE[,KEY=VALUE...]`: facts the artifact must have: " + strings.Join(expectKeys, ", ")},
+			args.Suggest(&cli.StringSliceFlag{Name: "expect", Usage: "`KEY=VALUE[,KEY=VALUE...]`: facts the model must have: " + strings.Join(expectKeys, ", ")},
 				expectWords()...),
 			&cli.StringFlag{Name: "against", Usage: "`ADDRESS`: the files must be those that the hub lists there: hf://OWNER/REPO[@REVISION][/PATH]"},
 			&cli.BoolFlag{Name: "fast", Usage: "read headers only: no sums, no weights digest"},

@@ -29,7 +29,7 @@ func Claim(text string) string {
 func (d *Document) checkClaims() {
 	d.composites = d.Composites()
 	for _, n := range d.Notes {
-		d.checkText(n.Line, "a note", n.Text, d.Controlled())
+		d.checkText(n.Line, "a note", n.Text, d.anyMatched())
 	}
 	for _, p := range d.Pairs {
 		a, b := d.row(p.A), d.row(p.B)
@@ -45,8 +45,7 @@ func (d *Document) checkClaims() {
 	}
 }
 
-// Controlled reports whether some row has an unpruned control under the same conditions.
-func (d *Document) Controlled() bool {
+func (d *Document) anyMatched() bool {
 	for _, r := range d.Rows {
 		if d.matched(r) {
 			return true

@@ -117,8 +117,12 @@ func identityText(f journalSource) string {
 }
 
 func differentOrigin(is, was []Fact) string {
-	if len(is) != len(was) {
-		return fmt.Sprintf("%d digests say what the release is made from, there were %d", len(is), len(was))
+	const another = "this is another command: the unfinished run had "
+	switch {
+	case len(was) > len(is):
+		return another + "a " + was[0].Name
+	case len(was) < len(is):
+		return another + "no " + is[0].Name
 	}
 	for i, f := range is {
 		switch w := was[i]; {

@@ -159,7 +159,7 @@ func TestResumeRefusesAnotherRelease(t *testing.T) {
 		want   string
 	}{
 		"plan":      {func(_ *testing.T, r *Release) { r.Origin[0].Digest = manifest.DigestBytes(nil) }, "the plan is blake3:"},
-		"no plan":   {func(_ *testing.T, r *Release) { r.Origin = nil }, "0 digests say"},
+		"no plan":   {func(_ *testing.T, r *Release) { r.Origin = nil }, "the unfinished run had a plan"},
 		"stem":      {func(_ *testing.T, r *Release) { r.Stem = "other" }, `shard 1 is "other-00001-of-00003.gguf", it was "out-00001`},
 		"documents": {func(_ *testing.T, r *Release) { r.Documents = append(r.Documents, "README.md") }, "it has 2 documents, it had 1"},
 		"shards":    {func(t *testing.T, r *Release) { *r = testRelease(t, 4) }, "it has 4 shards, it had 3"},

@@ -38,7 +38,7 @@ func Check(ctx context.Context, m *gguf.Model, e Evidence, o CheckOptions) (*Rep
 	c.report.Artifact = describeModel(m)
 	c.report.problems(m, filepath.Base)
 	if m.Err() != nil {
-		c.report.gap("the artifact is not sound, so it was compared with nothing", "everything the evidence says of it")
+		c.report.gap("the model is not sound, so it was compared with nothing", "everything the evidence says of it")
 		return c.report, nil
 	}
 	if err := c.compare(ctx, e); err != nil {
@@ -92,7 +92,7 @@ func (c *checker) pin(ctx context.Context, p *manifest.Pin) error {
 		c.report.gap("only headers were read", "whether any weight is the one pinned")
 	case same:
 		c.report.PinDigest = p.PinDigest
-		c.report.checked(fmt.Sprintf("the same artifact: pin digest %s", p.PinDigest))
+		c.report.checked(fmt.Sprintf("the same model: pin digest %s", p.PinDigest))
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func TestCheckAgainstAPin(t *testing.T) {
 			test.edit(&c)
 			r := mustCheck(t, modeltest.New(t, c, gguf.Split{Shards: test.shards}), pin, CheckOptions{})
 			checkFindings(t, r.Findings, test.want)
-			if r.OK() != says(r.Checked, "the same artifact: pin digest "+pin.PinDigest.String()) {
+			if r.OK() != says(r.Checked, "the same model: pin digest "+pin.PinDigest.String()) {
 				t.Errorf("checked %q", r.Checked)
 			}
 		})
@@ -145,7 +145,7 @@ func TestCheckQuick(t *testing.T) {
 	modeltest.ChangedData(modeltest.View(data, "output.weight"), 0)
 	reads := false
 	r := mustCheck(t, modeltest.New(t, data, gguf.Split{}), pin, CheckOptions{Quick: true, Progress: func(int64, int64) { reads = true }})
-	if !r.OK() || reads || !says(gapTexts(r), "only headers were read") || says(r.Checked, "the same artifact") || says(r.Checked, "byte of data") {
+	if !r.OK() || reads || !says(gapTexts(r), "only headers were read") || says(r.Checked, "the same model") || says(r.Checked, "byte of data") {
 		t.Errorf("got %+v", r)
 	}
 	data.Metadata.Set("z", gguf.Uint8Value(1))

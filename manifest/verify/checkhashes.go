@@ -97,7 +97,7 @@ func (h *hashCheck) locate(row lists.GGUFHash) (file, tensor int, ok bool) {
 	path, name := row.Split(h.isTensor)
 	file = h.fileNamed(path)
 	if file < 0 {
-		h.report.find(KindMissing, baseOf(path), "is in the manifest and not in the artifact")
+		h.report.find(KindMissing, baseOf(path), "is in the manifest and not in the model")
 		return 0, 0, false
 	}
 	if name == "" {

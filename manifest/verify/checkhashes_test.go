@@ -55,7 +55,7 @@ func TestCheckAgainstWrongGGUFHashes(t *testing.T) {
 		"more tensors": {modeltest.ABCHashes + "xxh64     d24ec4f1a98c6e5b  models/x.gguf:third\n",
 			[]Finding{finding(KindMissing, "x.gguf", "third", manifest.NoExpert, "in the manifest and not in the file")}, nil},
 		"more files": {modeltest.ABCHashes + "xxh64     d24ec4f1a98c6e5b  models/y.gguf\n",
-			[]Finding{finding(KindMissing, "y.gguf", "", manifest.NoExpert, "in the manifest and not in the artifact")}, nil},
+			[]Finding{finding(KindMissing, "y.gguf", "", manifest.NoExpert, "in the manifest and not in the model")}, nil},
 		"fewer tensors": {"xxh64     d24ec4f1a98c6e5b  x.gguf:first\n", nil,
 			[]string{"no line for 1 of 2 tensors", "xxh64 is the only hash"}},
 		"whole only": {"sha1      84bb906a0633227fc09c15558cda30058d7fb41a  x.gguf\n", nil,

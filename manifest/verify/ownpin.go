@@ -130,7 +130,7 @@ func (v *verifier) proveOther(m *gguf.Model, got *manifest.Pin) {
 		why = fmt.Sprintf("%s, the first: %s", words.Count(len(findings), "difference"), findings[0].text())
 	}
 	for _, path := range slices.Concat(m.Paths(), m.Unreadable) {
-		v.report.find(KindExtra, v.name(path), fmt.Sprintf("belongs to another artifact, %q, which is not proven to be made of the source: %s", m.Name, why))
+		v.report.find(KindExtra, v.name(path), fmt.Sprintf("belongs to another model, %q, which is not proven to be made of the source: %s", m.Name, why))
 	}
 }
 

@@ -135,7 +135,7 @@ func (v *verifier) folder(path string) error {
 // about it.
 func (v *verifier) artifact(path string) error {
 	v.dir, v.single = filepath.Dir(path), true
-	v.report.gap("only the artifact that this file belongs to was looked at", "what else its folder holds, and a list of sums there")
+	v.report.gap("only the model that this file belongs to was looked at", "what else its folder holds, and a list of sums there")
 	if err := v.openModels([]string{filepath.Base(path)}); err != nil {
 		return err
 	}
@@ -315,7 +315,7 @@ func (v *verifier) checkOne() error {
 	for _, m := range v.models {
 		names = append(names, fmt.Sprintf("%q", v.name(m.Files[0].Name)))
 	}
-	return fmt.Errorf("%s: holds %d artifacts and no %s that lists them, name one of them: %s", v.dir, len(names), manifest.SumsName, strings.Join(names, ", "))
+	return fmt.Errorf("%s: holds %d models and no %s that lists them, name one of them: %s", v.dir, len(names), manifest.SumsName, strings.Join(names, ", "))
 }
 
 // modelFiles returns the model files that belong to the release: those listed, or all
@@ -396,7 +396,7 @@ func (v *verifier) describeMain() {
 	}
 	v.report.Artifact = describeModel(m)
 	for _, other := range v.models[1:] {
-		v.report.note(v.name(other.Files[0].Name), fmt.Sprintf("begins another artifact, %q; expectations, pin and plan are about %q, the largest", other.Name, m.Name))
+		v.report.note(v.name(other.Files[0].Name), fmt.Sprintf("begins another model, %q; expectations, pin and plan are about %q, the largest", other.Name, m.Name))
 	}
 }
 

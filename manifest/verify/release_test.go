@@ -42,7 +42,7 @@ func TestVerifySoundRelease(t *testing.T) {
 		t.Errorf("finding: %+v", f)
 	}
 	if r.Artifact == nil || *r.Artifact != pin.Artifact {
-		t.Errorf("artifact is %+v, want %+v", r.Artifact, pin.Artifact)
+		t.Errorf("model is %+v, want %+v", r.Artifact, pin.Artifact)
 	}
 	for _, want := range []string{"names: 4 listed, 4 of them there, 5 files", "3 of 3 shards, 8 tensors", "sums: 4 of 4 files", "experts=6, shards=3"} {
 		if !slices.ContainsFunc(r.Checked, func(s string) bool { return strings.Contains(s, want) }) {

@@ -16,7 +16,7 @@ const maxFindings = 50
 // Show prints what verify saw.
 func Show(con *ui.Console, r *verify.Report) {
 	if a := r.Artifact; a != nil {
-		con.Field("artifact", "%s, %s, %s", text.Safe(a.Name), text.Architecture(a.Architecture), text.Count(a.Shards, "shard"))
+		con.Field("model", "%s, %s, %s", text.Safe(a.Name), text.Architecture(a.Architecture), text.Count(a.Shards, "shard"))
 		con.Field("files", "%s", text.Size(a.FileBytes))
 		con.Field("tensor data", "%s", text.Size(a.TensorBytes))
 	}
