@@ -22,33 +22,15 @@ import (
 	"time"
 
 	"ggufreap/cmd/ggufreap/internal/args"
-	"ggufreap/cmd/ggufreap/internal/engines"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/progress"
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
 	"ggufreap/manifest"
-	"ggufreap/reap/engine/enginetest"
 )
 
 // chaos multiplies the sessions that end the program at random.
 var chaos = flag.Int("chaos", 1, "how many times to repeat the sessions with random faults")
-
-// programDir is where program builds.
-var programDir string
-
-func TestMain(m *testing.M) {
-	var err error
-	if programDir, err = os.MkdirTemp("", "ggufreap-test"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Setenv(engines.Variable, "off") // what tests print must not depend on what the machine has
-	code := m.Run()
-	os.RemoveAll(programDir)
-	enginetest.Remove()
-	os.Exit(code)
-}
 
 // program builds the program, once.
 var program = sync.OnceValues(func() (string, error) {

@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,105 +22,34 @@ func pinFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, smallMoE(), gguf.Split{})
 	write(t, smallMoE(), gguf.Split{Shards: 3})
-	changed := smallMoE().Clone()
-	changed.Name = "changed"
-	changeBytes(t, &changed, "blk.1.ffn_up_exps.weight", 5*32*34+7) // 32 rows of a block of 34 bytes
-	changeBytes(t, &changed, "blk.2.exp_probs_b.bias", 3*4)
-	changeBytes(t, &changed, "output.weight", 0)
-	changed.Metadata.Set("general.name", gguf.TextValue("another"))
-	changed.Metadata.Set("general.license", gguf.TextValue("mit"))
-	write(t, changed, gguf.Split{})
+	write(t, changedMoE(), gguf.Split{})
 }
 
-func changeBytes(t *testing.T, s *gguftest.Spec, tensor string, at int) {
-	t.Helper()
+// changedMoE is smallMoE with a changed expert, changed tensors and changed metadata.
+func changedMoE() gguftest.Spec {
+	s := smallMoE().Clone()
+	s.Name = "changed"
+	changeBytes(&s, "blk.1.ffn_up_exps.weight", 5*32*34+7) // 32 rows of a block of 34 bytes
+	changeBytes(&s, "blk.2.exp_probs_b.bias", 3*4)
+	changeBytes(&s, "output.weight", 0)
+	s.Metadata.Set("general.name", gguf.TextValue("another"))
+	s.Metadata.Set("general.license", gguf.TextValue("mit"))
+	return s
+}
+
+func changeBytes(s *gguftest.Spec, tensor string, at int) {
 	data, err := s.Bytes(tensor)
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	data[at] ^= 1
 	s.Tensor(tensor).Data = data
-}
-
-// sumLines lists files as sha256sum does.
-func sumLines(t *testing.T, paths ...string) string {
-	t.Helper()
-	var b strings.Builder
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(&b, "%x *%s\n", sha256.Sum256(data), path)
-	}
-	return b.String()
-}
-
-// treeListing lists files as the hub does.
-func treeListing(t *testing.T, paths ...string) string {
-	t.Helper()
-	var entries []string
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		entries = append(entries, fmt.Sprintf(`{"type":"file","oid":"%040x","size":%d,"path":"Q8_0/%s","lfs":{"oid":"%x","size":%d,"pointerSize":134},"xetHash":"%064x"}`,
-			1, len(data), path, sha256.Sum256(data), len(data), 2))
-	}
-	return "[" + strings.Join(entries, ",") + `,{"type":"file","oid":"x","size":1,"path":"README.md"}]`
 }
 
 func writeText(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestPinScreens(t *testing.T) {
-	pinFolder(t)
-	shards := []string{"small-00001-of-00003.gguf", "small-00002-of-00003.gguf", "small-00003-of-00003.gguf"}
-	writeText(t, "sums.txt", sumLines(t, shards...))
-	writeText(t, "tree.json", treeListing(t, shards...))
-	writeText(t, "uuid.txt", "uuid      ef001206-dadc-5f6d-a15f-3359e577d4e5  small.gguf\n")
-	succeed(t, "pin", "-o", "made.pin.json", "small.gguf")
-	succeed(t, "pin", "--format", "gguf-hash", "-o", "hashes.txt", shards[0])
-	for _, tc := range []struct {
-		name string
-		args []string
-	}{
-		{"pin", []string{"small.gguf"}},
-		{"declared", []string{"-o", "small.pin.json.zst", "--repo", "org/small", "--revision", "main", "--license", "mit", "--quantization-label", "Q8_0", "--base-model", "org/base", "small.gguf"}},
-		{"exists", []string{"-o", "small.pin.json.zst", "small.gguf"}},
-		{"is-the-source", []string{"-o", "small.gguf", "--force", "small.gguf"}},
-		{"check-same", []string{"--check", "small.pin.json.zst", "small.gguf"}},
-		{"check-shards", []string{"--check", "made.pin.json", shards[1]}},
-		{"check-changed", []string{"--check", "small.pin.json.zst", "changed.gguf"}},
-		{"check-changed-json", []string{"--check", "small.pin.json.zst", "--json", "changed.gguf"}},
-		{"check-quick", []string{"--check", "small.pin.json.zst", "--quick", "small.gguf"}},
-		{"check-quick-changed", []string{"--check", "small.pin.json.zst", "--quick", "changed.gguf"}},
-		{"check-sums", []string{"--check", "sums.txt", shards[0]}},
-		{"check-sums-of-others", []string{"--check", "sums.txt", "small.gguf"}},
-		{"check-sums-quick", []string{"--check", "sums.txt", "--quick", shards[0]}},
-		{"check-tree", []string{"--check", "tree.json", "--repo", "org/small-GGUF", "--revision", "main", shards[0]}},
-		{"check-tree-untold", []string{"--check", "tree.json", "--quick", shards[0]}},
-		{"check-hashes", []string{"--check", "hashes.txt", shards[0]}},
-		{"check-uuid", []string{"--check", "uuid.txt", "small.gguf"}},
-		{"check-plan", []string{"--check", "plan.json", "small.gguf"}},
-		{"check-model", []string{"--check", "small.gguf", "small.gguf"}},
-		{"check-and-write", []string{"--check", "made.pin.json", "-o", "x.json", "small.gguf"}},
-		{"quick-alone", []string{"--quick", "small.gguf"}},
-		{"unknown-format", []string{"--format", "md5", "small.gguf"}},
-		{"hashes-with-facts", []string{"--format", "gguf-hash", "--repo", "x", "small.gguf"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			if tc.name == "check-plan" {
-				succeed(t, "plan", "--keep", "4", "-o", "plan.json", "small.gguf")
-			}
-			args := append([]string{"pin"}, tc.args...)
-			golden(t, "pin/"+tc.name+".txt", transcript(ggufreap(t, args...), args...))
-		})
 	}
 }
 

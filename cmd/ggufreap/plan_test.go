@@ -85,48 +85,6 @@ func planFolder(t *testing.T) {
 
 const smallModel = "small-00001-of-00003.gguf"
 
-// The screens of plan, by flag.
-func TestPlanScreens(t *testing.T) {
-	planFolder(t)
-	for name, args := range map[string][]string{
-		"proxy":           {"--keep", "8"},
-		"norm":            {"--keep", "8", "--criterion", "router-norm"},
-		"random":          {"--keep", "8", "--criterion", "seeded-random"},
-		"random-json":     {"--keep", "8", "--criterion", "seeded-random", "--json"},
-		"measured":        {"--keep", "8", "--from", "saliency.json"},
-		"measured-json":   {"--keep", "8", "--from", "saliency.json", "--criterion", "reap-sum", "--json"},
-		"counts":          {"--keep", "28", "--from", "hotness.csv", "--explain"},
-		"always":          {"--keep", "8", "--from", "saliency.json", "--always-keep", "super.json", "--explain"},
-		"fit":             {"--fit", "600kB"},
-		"fit-nodes":       {"--fit-per-node", "2x300kB", "--shards", "6"},
-		"compare-plan":    {"--keep", "8", "--from", "saliency.json", "--compare", "list.json"},
-		"compare-scores":  {"--keep", "8", "--from", "saliency.json", "--compare", "hotness.csv"},
-		"split-half":      {"--keep", "8", "--from", "saliency.json", "--split-half"},
-		"everything-json": {"--keep", "28", "--from", "saliency.json", "--criterion", "count", "--explain", "--compare", "hotness.csv", "--split-half", "--json", "--allow-flat"},
-
-		"nothing-fits":         {"--fit", "20kB"},
-		"fit-and-keep":         {"--fit", "1MB", "--keep", "8"},
-		"bad-nodes":            {"--fit-per-node", "119GB"},
-		"ambiguous-room":       {"--fit", "119G"},
-		"measured-without":     {"--keep", "8", "--criterion", "reap-mean"},
-		"proxy-from":           {"--keep", "8", "--criterion", "router-mass", "--from", "saliency.json"},
-		"not-in-file":          {"--keep", "8", "--criterion", "gate-sum", "--from", "saliency.json"},
-		"layer-missing":        {"--keep", "8", "--from", "layer1.csv"},
-		"legacy":               {"--keep", "8", "--from", "legacy.dat"},
-		"compare-legacy":       {"--keep", "8", "--compare", "legacy.dat"},
-		"plan-as-scores":       {"--keep", "8", "--from", "list.json"},
-		"always-all":           {"--keep", "8", "--always-keep", "list.json", "--from", "saliency.json", "--criterion", "count"},
-		"split-half-of-proxy":  {"--keep", "8", "--split-half"},
-		"split-half-of-one":    {"--keep", "8", "--from", "hotness.csv", "--split-half"},
-		"draft-without-scores": {"--keep", "8", "--draft-layers", "router-mass"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			args := slices.Concat([]string{"plan"}, args, []string{smallModel})
-			golden(t, "plan/"+name+".txt", transcript(ggufreap(t, args...), args...))
-		})
-	}
-}
-
 // What --fit picks is the most that fits, to the byte, as prune would write it.
 func TestFitIsExact(t *testing.T) {
 	planFolder(t)

@@ -128,58 +128,6 @@ func TestReshardKeepsTheWeightsDigest(t *testing.T) {
 	}
 }
 
-func TestReshardScreens(t *testing.T) {
-	t.Chdir(t.TempDir())
-	write(t, smallMoE(), gguf.Split{Shards: 3})
-	partial := bare(vector("a", 8), vector("b", 8))
-	partial.Name = "partial"
-	if err := os.Remove(write(t, partial, gguf.Split{Shards: 2})[1]); err != nil {
-		t.Fatal(err)
-	}
-	const source = "small-00001-of-00003.gguf"
-	before := snapshot(t, ".")
-	for _, tc := range []struct {
-		name string
-		args []string
-	}{
-		{"split", []string{"--shards", "5", "-o", "five", source}},
-		{"merge", []string{"--shards", "1", "-o", "one", source}},
-		{"dry-run", []string{"--max-shard-size", "100kB", "--dry-run", source}},
-		{"no-cut", []string{"-o", "out", source}},
-		{"no-output", []string{"--shards", "2", source}},
-		{"output-file", []string{"--shards", "2", "-o", "out/my model.gguf", source}},
-		{"source-folder", []string{"--shards", "2", "-o", ".", source}},
-		{"source-folder-force", []string{"--shards", "2", "--force", "-o", ".", source}},
-		{"not-empty", []string{"--shards", "2", "-o", "five", source}},
-		{"too-many", []string{"--shards", "500", "-o", "out", source}},
-		{"too-small", []string{"--max-shard-size", "20kB", "-o", "out", source}},
-		{"incomplete", []string{"--shards", "1", "-o", "out", "partial-00001-of-00002.gguf"}},
-		{"glob", []string{"--shards", "1", source, "small-00002-of-00003.gguf", "small-00003-of-00003.gguf"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			args := append([]string{"reshard"}, tc.args...)
-			golden(t, "reshard/"+tc.name+".txt", transcript(ggufreap(t, args...), args...))
-		})
-	}
-	os.RemoveAll("five")
-	os.RemoveAll("one")
-	after := snapshot(t, ".")
-	for name, data := range before {
-		if after[name] != data {
-			t.Errorf("%s changed", name)
-		}
-	}
-	if len(after) != len(before) {
-		t.Errorf("the folder holds %s", strings.Join(slices.Sorted(func(yield func(string) bool) {
-			for name := range after {
-				if !yield(name) {
-					return
-				}
-			}
-		}), ", "))
-	}
-}
-
 // TestReshardBesideAnUnfinishedPrune must not be told to go on with what prune began.
 func TestReshardBesideAnUnfinishedPrune(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -54,6 +54,9 @@ var schemaName = regexp.MustCompile(`^ggufreap/([a-z]+)/v[0-9]+$`)
 
 // validate holds a document to the schema of its kind, which it returns.
 func validate(text []byte) (kind string, err error) {
+	if text == nil {
+		return "", nil
+	}
 	schemas, err := compiled()
 	if err != nil {
 		return "", err
@@ -73,45 +76,37 @@ func validate(text []byte) (kind string, err error) {
 
 // checkDocuments holds what a run of the program printed and wrote, as far as it is a
 // document, to its schema.
-func checkDocuments(t *testing.T, r result, args []string) {
-	t.Helper()
-	if r.code == exitFailed {
-		return
+func checkDocuments(r result, args []string) error {
+	if r.code == exitFailed || len(args) == 0 {
+		return nil
 	}
-	if strings.HasPrefix(r.stdout, "{") && !slices.Contains(args, "schema") {
+	if strings.HasPrefix(r.stdout, "{") && args[0] != "schema" {
 		if _, err := validate([]byte(r.stdout)); err != nil {
-			t.Errorf("%q prints what its schema does not allow: %v", args, err)
+			return fmt.Errorf("%q prints what its schema does not allow: %w", args, err)
 		}
 	}
-	for i, arg := range args {
-		if arg != "-o" || i+1 == len(args) {
+	for i, arg := range args[1:] {
+		if args[i] != "-o" {
 			continue
 		}
-		for _, path := range []string{args[i+1], filepath.Join(args[i+1], release.PlanName), filepath.Join(args[i+1], manifest.PinName)} {
-			if text := documentText(t, path); text != nil {
-				if _, err := validate(text); err != nil {
-					t.Errorf("%q writes %s, which its schema does not allow: %v", args, path, err)
-				}
+		for _, path := range []string{arg, filepath.Join(arg, release.PlanName), filepath.Join(arg, manifest.PinName)} {
+			if _, err := validate(documentText(path)); err != nil {
+				return fmt.Errorf("%q writes %s, which its schema does not allow: %w", args, path, err)
 			}
 		}
 	}
+	return nil
 }
 
-// documentText returns the text of a document, nil for anything else.
-func documentText(t *testing.T, path string) []byte {
-	t.Helper()
+// documentText returns the text of a document in a file, nil for anything else.
+func documentText(path string) []byte {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil
 	}
 	if bytes.HasPrefix(text, manifest.ZstdMagic) {
-		z, err := zstd.NewReader(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer z.Close()
-		if text, err = z.DecodeAll(text, nil); err != nil {
-			t.Fatal(err)
+		if text, err = unpacked.DecodeAll(text, nil); err != nil {
+			return nil
 		}
 	}
 	if !bytes.HasPrefix(text, []byte("{")) {
@@ -119,6 +114,8 @@ func documentText(t *testing.T, path string) []byte {
 	}
 	return text
 }
+
+var unpacked, _ = zstd.NewReader(nil) // without options there is no error
 
 // sampleDocuments makes a document of every kind, as full as one run makes it.
 func sampleDocuments(t *testing.T) map[string][]byte {
@@ -170,7 +167,7 @@ func sampleDocuments(t *testing.T) map[string][]byte {
 	print(exitOK, "sign", "--json", "--key", "key.pem", "cut")
 	print(exitOK, "plan", "--keep", "4", "--criterion", "router-norm", "--explain", "--compare", "cut/plan.json", "--json", model)
 	for _, path := range []string{"source.json", "cut/plan.json"} {
-		add(documentText(t, path))
+		add(documentText(path))
 	}
 	layers := map[int]*scorefile.Layer{1: {Count: []float64{1, 0}, GateSum: []float64{0.5, 0}, ReapSum: []float64{1e-9, 0}, Energy: []float64{2, 0}, NormSum: []float64{1, 0}, NormMax: []float64{1, 0}}}
 	m := &scorefile.Measurements{
@@ -278,11 +275,6 @@ func TestEveryKindHasASchema(t *testing.T) {
 }
 
 func TestSchemaCommand(t *testing.T) {
-	for name, args := range map[string][]string{
-		"kinds": {"schema"}, "near": {"schema", "inspct"}, "unknown": {"schema", "../plan"}, "two": {"schema", "plan", "pin"},
-	} {
-		golden(t, "schema/"+name+".txt", transcript(ggufreap(t, args...), args...))
-	}
 	for _, kind := range document.Kinds() {
 		if r := ggufreap(t, "schema", kind); r != (result{string(document.Schema(kind)), "", exitOK}) {
 			t.Errorf("%s: %+v", kind, r)
