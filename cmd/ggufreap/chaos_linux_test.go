@@ -82,6 +82,7 @@ func TestDiskIsFull(t *testing.T) {
 	disk := mount(t, session, "tmpfs", "tmpfs", "size=8m")
 	out := filepath.Join(disk, "release")
 	b.faults++
+	b.wantFailure(b.run(out, "--dry-run"), "bytes are needed, 8,388,608 are free", "hint: 7.43 MB are lacking")
 	b.wantFailure(b.run(out), "bytes are needed, 8,388,608 are free", "hint: 7.43 MB are lacking")
 	if exists(out) {
 		t.Error("the refused run left a folder")

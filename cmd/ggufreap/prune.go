@@ -97,7 +97,10 @@ func pruneAction(con *ui.Console, c *cli.Context) error {
 			return err
 		}
 	}
-	return reportRelease(con, c, r, d)
+	if err := reportRelease(con, c, r, d); err != nil || !c.Bool("dry-run") {
+		return err
+	}
+	return r.CheckRoom(writeOptions(c))
 }
 
 // reportRelease prints what was, or would be, written.

@@ -22,7 +22,7 @@ func releaseFlags(folder, stem string) []cli.Flag {
 		&cli.BoolFlag{Name: "recheck", Usage: "read all of a release that is found finished, not sizes and headers alone"},
 		&cli.BoolFlag{Name: "force", Usage: "accept a folder that is not empty"},
 		&cli.IntFlag{Name: "workers", Usage: "`N`: shards written at once (two for each processor)"},
-		&cli.BoolFlag{Name: "dry-run", Usage: "print the exact files and bytes, and stop"},
+		&cli.BoolFlag{Name: "dry-run", Usage: "print the exact files and bytes, check that DIR has room for them, and stop"},
 		jsonFlag(),
 	}
 }

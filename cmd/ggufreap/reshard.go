@@ -97,12 +97,20 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 			return err
 		}
 	}
+	if err := reportReshard(con, c, r); err != nil || !c.Bool("dry-run") {
+		return err
+	}
+	return r.CheckRoom(writeOptions(c))
+}
+
+// reportReshard prints what was, or would be, written.
+func reportReshard(con *ui.Console, c *cli.Context, r *release.Release) error {
 	if c.Bool("json") {
 		return con.JSON(r.Document())
 	}
-	describeFetched(con, m)
+	describeFetched(con, r.Source)
 	if r.Verified > 0 {
-		con.Field("checked", "sha256 of %d of %s as the hub states it", r.Verified, text.Files(len(m.Files)))
+		con.Field("checked", "sha256 of %d of %s as the hub states it", r.Verified, text.Files(len(r.Source.Files)))
 	}
 	release.Describe(con, r)
 	return nil

@@ -177,6 +177,17 @@ func Write(ctx context.Context, con *ui.Console, r *Release, o Options) error {
 	return nil
 }
 
+// CheckRoom says whether the folder of a dry run, if it names one, has room for the release.
+func (r *Release) CheckRoom(o Options) error {
+	if r.Folder == "" {
+		return nil
+	}
+	if err := stage.CheckRoom(r.Folder, r.staged()); err != nil {
+		return explainRefusal(err, r.Folder, o)
+	}
+	return nil
+}
+
 // nameSources says which files the release is made from.
 func (r *Release) nameSources(o *stage.Options) error {
 	var err error
