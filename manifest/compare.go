@@ -36,24 +36,33 @@ type TensorChange struct {
 // count; order, sharding and metadata do not. There are none when the weights digests are
 // equal and both pins say the same of every expert, as pins of one artifact do.
 func CompareTensors(a, b *Pin) []TensorChange {
-	inA, inB := ByName(a), ByName(b)
-	var changes []TensorChange
-	for i := range a.Tensors {
-		t := &a.Tensors[i]
-		if c := compareTensor(t, inB[t.Name]); c != "" {
+	return slices.Collect(TensorChanges(a, b))
+}
+
+// TensorChanges yields what CompareTensors returns: there can be very many.
+func TensorChanges(a, b *Pin) iter.Seq[TensorChange] {
+	return func(yield func(TensorChange) bool) {
+		inA, inB := ByName(a), ByName(b)
+		for i := range a.Tensors {
+			t := &a.Tensors[i]
+			c := compareTensor(t, inB[t.Name])
+			if c == "" {
+				continue
+			}
 			change := TensorChange{Name: t.Name, Change: c, A: t, B: inB[t.Name]}
 			if c == Changed {
 				change.Slabs = differingSlabs(change.A, change.B)
 			}
-			changes = append(changes, change)
+			if !yield(change) {
+				return
+			}
+		}
+		for i := range b.Tensors {
+			if t := &b.Tensors[i]; inA[t.Name] == nil && !yield(TensorChange{Name: t.Name, Change: Added, B: t}) {
+				return
+			}
 		}
 	}
-	for i := range b.Tensors {
-		if t := &b.Tensors[i]; inA[t.Name] == nil {
-			changes = append(changes, TensorChange{Name: t.Name, Change: Added, B: t})
-		}
-	}
-	return changes
 }
 
 func ByName(p *Pin) map[string]*Tensor {

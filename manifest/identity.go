@@ -24,11 +24,10 @@ func StructureDigest(m *gguf.Model) (Digest, error) {
 	if err := checkNames(unnamableTensors(m)); err != nil {
 		return Digest{}, err
 	}
-	lines := make([]tensorLine, len(m.Tensors()))
-	for i, t := range m.Tensors() {
-		lines[i] = tensorLine{t.Name, t.Type.String(), t.Shape}
-	}
-	return digestTensors(lines, nil)
+	tensors := m.Tensors()
+	return digestTensors(len(tensors), func(i int) tensorLine {
+		return tensorLine{tensors[i].Name, tensors[i].Type.String(), tensors[i].Shape}
+	}, nil)
 }
 
 // splitPrefix begins the keys that say how an artifact is cut, not what it is.
@@ -97,40 +96,45 @@ type tensorLine struct {
 	shape []uint64 // innermost first
 }
 
-// digestTensors returns the weights digest of lines, sums[i] being the tensor
-// digest of lines[i], or their structure digest when sums is nil.
-func digestTensors(lines []tensorLine, sums []Sum) (Digest, error) {
-	order := make([]int, len(lines))
+// digestTensors returns the weights digest of n lines, sum telling the tensor digest of each,
+// or their structure digest when sum is nil. Lines are asked for as they are needed: there
+// can be very many.
+func digestTensors(n int, line func(i int) tensorLine, sum func(i int) Sum) (Digest, error) {
+	order := make([]int32, n)
 	for i := range order {
-		order[i] = i
+		order[i] = int32(i)
 	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(lines[a].name, lines[b].name) })
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(line(int(a)).name, line(int(b)).name) })
 	h := blake3.New()
+	var text []byte
+	last := ""
 	for i, at := range order {
-		line := lines[at]
+		line := line(int(at))
 		if err := checkLineName("tensor", line.name); err != nil {
 			return Digest{}, err
 		}
-		if i > 0 && line.name == lines[order[i-1]].name {
+		if i > 0 && line.name == last {
 			return Digest{}, fmt.Errorf("tensor name %q comes twice", line.name)
 		}
-		h.WriteString(line.name + "\t" + line.typ + "\t" + dims(gguf.CanonicalShape(line.shape)))
-		if sums != nil {
-			h.WriteString("\t" + sums[at].String())
+		last = line.name
+		text = append(append(append(append(text[:0], line.name...), '\t'), line.typ...), '\t')
+		text = appendDims(text, gguf.CanonicalShape(line.shape))
+		if sum != nil {
+			sum := sum(int(at))
+			text = hex.AppendEncode(append(text, '\t'), sum[:])
 		}
-		h.WriteString("\n")
+		h.Write(append(text, '\n'))
 	}
 	return Digest{BLAKE3, Sum(h.Sum(nil))}, nil
 }
 
-// dims writes a shape as DIM0,DIM1,...
-func dims(shape []uint64) string {
-	var b []byte
+// appendDims writes a shape as DIM0,DIM1,...
+func appendDims(text []byte, shape []uint64) []byte {
 	for i, d := range shape {
 		if i > 0 {
-			b = append(b, ',')
+			text = append(text, ',')
 		}
-		b = strconv.AppendUint(b, d, 10)
+		text = strconv.AppendUint(text, d, 10)
 	}
-	return string(b)
+	return text
 }

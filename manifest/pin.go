@@ -140,20 +140,13 @@ func (p *Pin) seal() error {
 
 // weights returns the weights digest that the tensors give.
 func (p *Pin) weights() (Digest, error) {
-	sums := make([]Sum, len(p.Tensors))
-	for i, t := range p.Tensors {
-		sums[i] = t.BLAKE3
-	}
-	return digestTensors(p.lines(), sums)
+	return digestTensors(len(p.Tensors), p.line, func(i int) Sum { return p.Tensors[i].BLAKE3 })
 }
 
 // StructureDigest returns the structure digest of the pinned artifact.
-func (p *Pin) StructureDigest() (Digest, error) { return digestTensors(p.lines(), nil) }
+func (p *Pin) StructureDigest() (Digest, error) { return digestTensors(len(p.Tensors), p.line, nil) }
 
-func (p *Pin) lines() []tensorLine {
-	lines := make([]tensorLine, len(p.Tensors))
-	for i, t := range p.Tensors {
-		lines[i] = tensorLine{t.Name, t.Type, t.Shape}
-	}
-	return lines
+func (p *Pin) line(i int) tensorLine {
+	t := &p.Tensors[i]
+	return tensorLine{t.Name, t.Type, t.Shape}
 }

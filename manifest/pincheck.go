@@ -147,19 +147,22 @@ func (p *Pin) checkTensors() error {
 // checkEqualData wants tensors that are equal by their digests to have as many bytes, and
 // the same slabs when they are cut alike.
 func (p *Pin) checkEqualData() error {
-	first := map[Sum]*Tensor{}
-	for i := range p.Tensors {
-		t := &p.Tensors[i]
-		other := first[t.BLAKE3]
+	order := make([]int32, len(p.Tensors))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		x, y := &p.Tensors[a], &p.Tensors[b]
+		return cmp.Or(bytes.Compare(x.BLAKE3[:], y.BLAKE3[:]), cmp.Compare(x.SlabCount(), y.SlabCount()), cmp.Compare(a, b))
+	})
+	for i := 1; i < len(order); i++ {
+		a, b := &p.Tensors[order[i-1]], &p.Tensors[order[i]]
 		switch {
-		case other == nil:
-			first[t.BLAKE3] = t
-		case other.Size != t.Size:
-			return fmt.Errorf("pin: tensors %q and %q have one digest, and %d and %d bytes", other.Name, t.Name, other.Size, t.Size)
-		case other.Slabs == nil:
-			first[t.BLAKE3] = t
-		case t.SlabCount() == other.Slabs.Count && !bytes.Equal(other.Slabs.all(), t.Slabs.all()):
-			return fmt.Errorf("pin: tensors %q and %q have one digest, and other experts", other.Name, t.Name)
+		case a.BLAKE3 != b.BLAKE3:
+		case a.Size != b.Size:
+			return fmt.Errorf("pin: tensors %q and %q have one digest, and %d and %d bytes", a.Name, b.Name, a.Size, b.Size)
+		case a.Slabs != nil && a.SlabCount() == b.SlabCount() && !bytes.Equal(a.Slabs.all(), b.Slabs.all()):
+			return fmt.Errorf("pin: tensors %q and %q have one digest, and other experts", a.Name, b.Name)
 		}
 	}
 	return nil

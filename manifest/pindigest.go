@@ -45,8 +45,11 @@ func (p *Pin) digest() Digest {
 			writeBase64(h, "slabs\t"+t.Name+"\t"+strconv.Itoa(t.Slabs.Count)+"\t", t.Slabs.all())
 		}
 	}
+	var line []byte
 	for _, t := range sorted {
-		writeFields(h, "tensor", t.Name, t.Type, dims(gguf.CanonicalShape(t.Shape)), hex.EncodeToString(t.BLAKE3[:]))
+		line = append(append(append(append(append(line[:0], "tensor\t"...), t.Name...), '\t'), t.Type...), '\t')
+		line = append(appendDims(line, gguf.CanonicalShape(t.Shape)), '\t')
+		h.Write(append(hex.AppendEncode(line, t.BLAKE3[:]), '\n'))
 	}
 	return Digest{BLAKE3, Sum(h.Sum(nil))}
 }

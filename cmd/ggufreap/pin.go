@@ -276,6 +276,9 @@ func readEvidence(con *ui.Console, c *cli.Context) (e verify.Evidence, repo, rev
 }
 
 func openEvidence(con *ui.Console, path string) (verify.Evidence, error) {
+	if path != files.Stdin {
+		return verify.ReadEvidence(path)
+	}
 	in, err := files.OpenInput(con.In, path)
 	if err != nil {
 		return nil, err

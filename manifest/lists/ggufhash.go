@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"hash/maphash"
 	"io"
 	"strings"
 
@@ -50,10 +51,12 @@ var OtherHashes = map[string]string{
 // IsHashName reports whether a word is what a line of a manifest begins with.
 func IsHashName(word string) bool { return hashAlgorithms[word] != nil || OtherHashes[word] != "" }
 
-// Bounds on a manifest. A model has fewer than 100,000 tensors.
+// Bounds on a manifest. A model has fewer than 100,000 tensors, and a manifest at most a line
+// of each hash for one.
 const (
-	maxHashBytes = 128 << 20
+	maxHashBytes = 64 << 20
 	maxHashLine  = 64 << 10
+	maxHashLines = 400_000
 )
 
 // ReadGGUFHashes reads a manifest. A line cut short, an unknown algorithm, a digest of
@@ -61,7 +64,7 @@ const (
 func ReadGGUFHashes(r io.Reader) (GGUFHashes, error) {
 	limited := &io.LimitedReader{R: r, N: maxHashBytes + 1}
 	lines := bufio.NewReaderSize(limited, maxHashLine)
-	seen := map[string]bool{}
+	seed, seen := maphash.MakeSeed(), map[uint64]bool{}
 	var rows GGUFHashes
 	for n := 1; ; n++ {
 		text, err := lines.ReadSlice('\n')
@@ -79,14 +82,20 @@ func ReadGGUFHashes(r io.Reader) (GGUFHashes, error) {
 		case err == nil:
 			row, err = parseGGUFHash(strings.TrimRight(string(text), "\r\n"))
 		}
-		id := row.Algorithm + " " + row.Name
-		if err == nil && seen[id] {
+		var id maphash.Hash
+		id.SetSeed(seed)
+		id.WriteString(row.Algorithm + " ")
+		id.WriteString(row.Name)
+		if err == nil && len(rows) == maxHashLines {
+			err = fmt.Errorf("more than %d lines", maxHashLines)
+		}
+		if err == nil && seen[id.Sum64()] {
 			err = fmt.Errorf("%s of %q comes twice", row.Algorithm, row.Name)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("llama-gguf-hash manifest: line %d: %w", n, err)
 		}
-		seen[id] = true
+		seen[id.Sum64()] = true
 		rows = append(rows, row)
 	}
 	if len(rows) == 0 {

@@ -256,7 +256,11 @@ func TestOddForms(t *testing.T) {
 		hexA + "  a\n\\" + strings.ToUpper(hexB) + "  \\nb\n": "upper-case and lower-case digits are mixed",
 	} {
 		got := ""
-		for _, fault := range OddForms([]byte(in)) {
+		faults, err := OddForms(strings.NewReader(in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fault := range faults {
 			got += fault.String()
 		}
 		if got != want {

@@ -1,7 +1,9 @@
 package lists
 
 import (
+	"bufio"
 	"bytes"
+	"io"
 	"regexp"
 )
 
@@ -14,13 +16,21 @@ var hiddenEntry = regexp.MustCompile(`^#\\?[0-9A-Fa-f]{63} [ *]`)
 // OddForms returns what is odd about the form of a list that ReadSums accepts. No
 // program writes one list in two forms, so a changed byte is more likely, even where
 // what the list says is still the same.
-func OddForms(list []byte) []SumsFault {
+func OddForms(list io.Reader) ([]SumsFault, error) {
 	var faults []SumsFault
 	var lower, upper, spaces, stars bool
 	n := 0
-	for line := range bytes.Lines(list) {
+	lines := bufio.NewReaderSize(list, maxSumsLine)
+	for {
+		line, err := lines.ReadSlice('\n')
+		if err != nil && err != io.EOF && err != bufio.ErrBufferFull {
+			return nil, err
+		}
+		if len(line) == 0 {
+			break
+		}
 		n++
-		if hiddenEntry.Match(line) {
+		if len(faults) < maxSumsFaults && hiddenEntry.Match(line) {
 			faults = append(faults, SumsFault{n, "a comment looks like an entry whose first digit was changed"})
 		}
 		if m := entryStart.FindSubmatch(line); m != nil {
@@ -36,5 +46,5 @@ func OddForms(list []byte) []SumsFault {
 	if spaces && stars {
 		faults = append(faults, SumsFault{0, "entries with two spaces and with a space and a star are mixed"})
 	}
-	return faults
+	return faults, nil
 }

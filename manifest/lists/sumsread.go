@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"strings"
 
@@ -61,12 +62,27 @@ func (e *SumsError) Error() string {
 // line ends or mixes one space with two, and a list with no entry are faults. The
 // error is a *SumsError with all faults, or what r returned.
 func ReadSums(r io.Reader) ([]FileSum, error) {
+	var sums []FileSum
+	err := EachSum(r, func(s FileSum) error {
+		sums = append(sums, s)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return sums, nil
+}
+
+// EachSum reads a sums file as ReadSums does, and calls each with one entry after the other,
+// holding none of them. What is wrong with the list is known at its end only. The first error
+// of each ends it.
+func EachSum(r io.Reader, each func(FileSum) error) error {
 	limited := &io.LimitedReader{R: r, N: MaxSumsBytes + 1}
-	p := sumsParser{lines: bufio.NewReaderSize(limited, maxSumsLine), seen: map[string]int{}}
+	p := sumsParser{lines: bufio.NewReaderSize(limited, maxSumsLine), each: each, seed: maphash.MakeSeed(), seen: map[uint64]uint32{}}
 	for {
 		more, err := p.next()
-		if err != nil {
-			return nil, err
+		if err = errors.Join(err, p.failed); err != nil {
+			return err
 		}
 		if limited.N == 0 {
 			p.line = 0
@@ -77,25 +93,28 @@ func ReadSums(r io.Reader) ([]FileSum, error) {
 			break
 		}
 	}
-	if len(p.faults) == 0 && len(p.sums) == 0 {
+	if len(p.faults) == 0 && p.entries == 0 {
 		p.line = 0
 		p.fault("the list has no entries")
 	}
 	if len(p.faults) > 0 {
-		return nil, &SumsError{p.faults}
+		return &SumsError{p.faults}
 	}
-	return p.sums, nil
+	return nil
 }
 
 // sumsParser holds what must be the same on all lines of a list.
 type sumsParser struct {
-	lines  *bufio.Reader
-	line   int
-	sums   []FileSum
-	seen   map[string]int // line of each name
-	faults []SumsFault
-	ends   string // "\n" or "\r\n", "" before the first line
-	spaces spacing
+	lines   *bufio.Reader
+	line    int
+	each    func(FileSum) error
+	failed  error // of each
+	entries int
+	seed    maphash.Seed
+	seen    map[uint64]uint32 // line of each name, by its hash: there can be a million
+	faults  []SumsFault
+	ends    string // "\n" or "\r\n", "" before the first line
+	spaces  spacing
 }
 
 // spacing is what stands between digits and name in lines that are not tagged.
@@ -193,11 +212,13 @@ func (p *sumsParser) entry(text string) error {
 	if name, err = cleanSumsName(name, escaped); err != nil {
 		return err
 	}
-	if first, twice := p.seen[name]; twice {
+	hash := maphash.String(p.seed, name)
+	if first, twice := p.seen[hash]; twice {
 		return fmt.Errorf("name %q is on line %d already", name, first)
 	}
-	p.seen[name] = p.line
-	p.sums = append(p.sums, FileSum{name, sum})
+	p.seen[hash] = uint32(p.line)
+	p.entries++
+	p.failed = p.each(FileSum{name, sum})
 	return nil
 }
 

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -25,8 +24,8 @@ type claim struct {
 	by   string // who says so: a file, or what else
 }
 
-// sumsFile tells by its name a list of sums that other programs write.
-var sumsFile = regexp.MustCompile(`(?i)^(sha256sums?|sha256|checksums?)(\.txt|\.asc)?$|\.sha256(sums?)?$`)
+// sumsName tells by its name a list of sums that other programs write.
+var sumsName = regexp.MustCompile(`(?i)^(sha256sums?|sha256|checksums?)(\.txt|\.asc)?$|\.sha256(sums?)?$`)
 
 // gatherClaims reads what lies at hand and says sums of the files: lists of other programs,
 // and names of files that are their digests.
@@ -36,7 +35,7 @@ func (v *verifier) gatherClaims() error {
 		return err
 	}
 	for _, e := range entries {
-		if name := e.Name(); name != manifest.SumsName && sumsFile.MatchString(name) && !e.IsDir() {
+		if name := e.Name(); name != manifest.SumsName && sumsName.MatchString(name) && !e.IsDir() {
 			if err := v.readClaims(name); err != nil {
 				return err
 			}
@@ -55,27 +54,36 @@ func (v *verifier) gatherClaims() error {
 // readClaims reads a list of sums of another program. What it says of files that are not
 // there, or are not looked at, is no matter here.
 func (v *verifier) readClaims(name string) error {
-	text, err := readBounded(v.path(name), lists.MaxSumsBytes)
+	f, info, err := manifest.OpenRegular(v.path(name))
 	if gguf.MachineFault(err) {
 		return err
 	}
-	sums, readErr := lists.ReadSums(bytes.NewReader(text))
-	if bare, ok := bareSum(text); ok { // the digest alone, of the file that the list is named after
-		sums, readErr = []lists.FileSum{{Name: strings.TrimSuffix(name, filepath.Ext(name)), SHA256: bare}}, nil
-	}
-	if err := errors.Join(err, readErr); err != nil {
-		v.report.note(name, "could not be read as a list of sums: "+firstLine(err))
+	if err != nil {
+		v.report.note(name, "could not be read as a list of sums: "+about(v.path(name), err))
 		return nil
 	}
-	others := 0
-	for _, s := range sums {
+	defer f.Close()
+	others, before := 0, len(v.claims)
+	take := func(s lists.FileSum) error {
 		if file, ok := v.present(s.Name); ok {
 			v.claims = append(v.claims, claim{file, s.SHA256, name})
 		} else {
 			others++
 		}
+		return nil
 	}
-	if others > 0 {
+	if bare, ok := bareSum(f, info.Size()); ok { // of the file that the list is named after
+		err = take(lists.FileSum{Name: strings.TrimSuffix(name, filepath.Ext(name)), SHA256: bare})
+	} else {
+		err = lists.EachSum(f, take)
+	}
+	switch {
+	case gguf.MachineFault(err):
+		return err
+	case err != nil:
+		v.claims = v.claims[:before]
+		v.report.note(name, "could not be read as a list of sums: "+firstLine(err))
+	case others > 0:
 		v.report.gap(fmt.Sprintf("%s names other files too: %s", name, words.Group(others)), "whether those are there and right")
 	}
 	return nil
@@ -102,9 +110,13 @@ func (v *verifier) present(entry string) (string, bool) {
 }
 
 // bareSum reads a list that holds a digest and nothing else.
-func bareSum(text []byte) (manifest.Sum, bool) {
-	sum, err := manifest.ParseSum(strings.ToLower(strings.TrimSpace(string(text[:min(len(text), 100)]))))
-	return sum, err == nil && len(text) < 100
+func bareSum(r io.ReaderAt, size int64) (manifest.Sum, bool) {
+	text := make([]byte, min(size, 100))
+	if _, err := r.ReadAt(text, 0); err != nil && err != io.EOF {
+		return manifest.Sum{}, false
+	}
+	sum, err := manifest.ParseSum(strings.ToLower(strings.TrimSpace(string(text))))
+	return sum, err == nil && size < 100
 }
 
 func firstLine(err error) string {

@@ -64,7 +64,9 @@ func (c *checker) compare(ctx context.Context, e Evidence) error {
 	case *manifest.Pin:
 		return c.pin(ctx, e)
 	case lists.Sums:
-		return c.sums(ctx, e)
+		return c.sums(ctx, e, len(e))
+	case sumsFile:
+		return c.sumsFile(ctx, string(e))
 	case lists.Tree:
 		return c.tree(ctx, e)
 	case lists.GGUFHashes:

@@ -13,8 +13,34 @@ import (
 	"ggufreap/manifest/lists"
 )
 
-// sums compares the sum of each of the model's files with that of its entry.
-func (c *checker) sums(ctx context.Context, s lists.Sums) error {
+// sumsFile compares the files with a list that is read for the entries with their names.
+func (c *checker) sumsFile(ctx context.Context, path string) error {
+	f, _, err := manifest.OpenRegular(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	names := map[string]bool{}
+	for _, path := range c.model.Paths() {
+		names[filepath.Base(path)] = true
+	}
+	var mine lists.Sums
+	all := 0
+	err = lists.EachSum(f, func(s lists.FileSum) error {
+		if all++; names[baseOf(s.Name)] {
+			mine = append(mine, s)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return c.sums(ctx, mine, all)
+}
+
+// sums compares the sum of each of the model's files with that of its entry, of all that a
+// list has.
+func (c *checker) sums(ctx context.Context, s lists.Sums, all int) error {
 	if c.options.Quick {
 		return fmt.Errorf("a list of sums: %w", ErrNotQuick)
 	}
@@ -22,7 +48,7 @@ func (c *checker) sums(ctx context.Context, s lists.Sums) error {
 	for i, sum := range s {
 		entries[i] = listedFile{sum.Name, -1, sum.SHA256, ""}
 	}
-	return c.listing(ctx, "the list of sums", entries)
+	return c.listing(ctx, "the list of sums", entries, all)
 }
 
 // tree compares each of the model's files with its entry.
@@ -37,7 +63,7 @@ func (c *checker) tree(ctx context.Context, t lists.Tree) error {
 		entries[i].sha256 = *f.SHA256
 	}
 	c.saySource()
-	return c.listing(ctx, "the tree listing", entries)
+	return c.listing(ctx, "the tree listing", entries, len(entries))
 }
 
 // saySource says whose listing this is, as far as anybody told.
@@ -68,7 +94,7 @@ type listedFile struct {
 }
 
 // listing compares the model's files with a list.
-func (c *checker) listing(ctx context.Context, what string, entries []listedFile) error {
+func (c *checker) listing(ctx context.Context, what string, entries []listedFile, all int) error {
 	var found []int // index in entries of each file's, or -1
 	listed := 0
 	for _, path := range c.model.Paths() {
@@ -78,7 +104,7 @@ func (c *checker) listing(ctx context.Context, what string, entries []listedFile
 			listed++
 		}
 	}
-	if others := len(entries) - listed; others > 0 {
+	if others := all - listed; others > 0 {
 		c.report.gap(fmt.Sprintf("%s names other files too: %d", what, others), "whether those are there and right")
 	}
 	return c.compareFiles(ctx, what, entries, found)

@@ -39,24 +39,18 @@ func (c *comparison) run() bool {
 
 // tensors compares names, types, shapes and, unless quick, data.
 func (c *comparison) tensors() {
-	got := manifest.ByName(c.got)
-	same := map[string]bool{}
+	count, size := len(c.want.Tensors), int64(0)
 	for _, w := range c.want.Tensors {
-		same[w.Name] = true
+		size += w.Size
 	}
-	for _, change := range manifest.CompareTensors(c.want, c.got) {
-		same[change.Name] = c.quick && change.Change == manifest.Changed
-		if !same[change.Name] {
-			c.tensor(change)
+	for change := range manifest.TensorChanges(c.want, c.got) {
+		if c.quick && change.Change == manifest.Changed {
+			continue
 		}
-	}
-	var count int
-	var size int64
-	for i := range c.want.Tensors {
-		w := &c.want.Tensors[i]
-		if same[w.Name] && (c.quick || c.slabs(got[w.Name], w) == 0) {
-			count++
-			size += w.Size
+		c.tensor(change)
+		if change.A != nil {
+			count--
+			size -= change.A.Size
 		}
 	}
 	what := "names, types and shapes"

@@ -198,6 +198,6 @@ func (v *verifier) reportSums(sums map[string]manifest.Sum, faults map[string]er
 		by = append(by, manifest.SumsName)
 	}
 	for _, what := range by {
-		v.report.checked(fmt.Sprintf("sums: %s of %s have the bytes that %s lists", words.Group(same[what]), words.Count(all[what], "file"), what))
+		v.report.checked(fmt.Sprintf("sums: %s of %s %s the bytes that %s lists", words.Group(same[what]), words.Count(all[what], "file"), words.Verb(all[what], "has", "have"), what))
 	}
 }

@@ -20,15 +20,22 @@ func ReadEvidence(path string) (Evidence, error) {
 		return nil, err
 	}
 	defer f.Close()
-	e, err := DecodeEvidence(f)
+	e, err := decodeEvidence(f, path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return e, nil
 }
 
+// A sumsFile is a list of sums that is read again when it is known which of its entries
+// matter: it can have a million.
+type sumsFile string
+
 // DecodeEvidence is ReadEvidence for what is no file.
-func DecodeEvidence(from io.Reader) (Evidence, error) {
+func DecodeEvidence(from io.Reader) (Evidence, error) { return decodeEvidence(from, "") }
+
+// decodeEvidence reads evidence of the file at path, "" for none.
+func decodeEvidence(from io.Reader, path string) (Evidence, error) {
 	r := bufio.NewReader(from)
 	head, err := r.Peek(512)
 	if err != nil && err != io.EOF {
@@ -45,6 +52,9 @@ func DecodeEvidence(from io.Reader) (Evidence, error) {
 		return nil, fmt.Errorf("a model, want a pin or a list of digests")
 	case lists.IsHashName(word):
 		return lists.ReadGGUFHashes(r)
+	}
+	if path != "" {
+		return sumsFile(path), lists.EachSum(r, func(lists.FileSum) error { return nil })
 	}
 	sums, err := lists.ReadSums(r)
 	return lists.Sums(sums), err

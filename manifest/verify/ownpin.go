@@ -98,13 +98,11 @@ func (v *verifier) prove() {
 		o = v.options.Prove(v.main(), v.options.Source)
 	}
 	o.File = v.fileOf()
-	proof, findings := Prove(v.got, v.options.Source, o)
+	plans := v.report.Found()[KindPlan]
+	proof := prove(v.got, v.options.Source, o, v.report)
 	v.report.Proof = proof
-	for _, f := range findings {
-		v.report.Add(f)
-	}
 	v.reportProof(proof, o.ExpertIDs)
-	if o.Keep != nil && !slices.ContainsFunc(findings, func(f Finding) bool { return f.Kind == KindPlan }) {
+	if o.Keep != nil && v.report.Found()[KindPlan] == plans {
 		v.report.checked("plan: the experts found by their bytes are those that it keeps")
 	}
 }

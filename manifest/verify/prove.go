@@ -76,10 +76,16 @@ type MetadataProof struct {
 // the slabs that the source's pin has, with the pin of its source. Every tensor must be
 // the source's, or slabs of it: the same experts in the same order in all tensors of a
 // block. No tensor may be missing or added, and only such keys may differ as pruning may
-// change. The findings are what is not so.
+// change. The findings are what is not so, the first hundred of each kind.
 func Prove(release, source *manifest.Pin, o ProveOptions) (*Proof, []Finding) {
+	r := newReport("")
+	return prove(release, source, o, r), r.Findings
+}
+
+// prove adds what is not so to a report.
+func prove(release, source *manifest.Pin, o ProveOptions, r *Report) *Proof {
 	p := &prover{
-		options: o, release: release, source: source,
+		options: o, release: release, source: source, report: r,
 		proof: &Proof{Source: source.Artifact.Name, PinDigest: source.PinDigest, WeightsDigest: source.WeightsDigest, Tensors: []TensorProof{}, Blocks: []BlockProof{}, Metadata: []MetadataProof{}},
 		index: map[string]int{},
 	}
@@ -88,7 +94,7 @@ func Prove(release, source *manifest.Pin, o ProveOptions) (*Proof, []Finding) {
 	p.expertIDs()
 	p.total()
 	p.metadata()
-	return p.proof, p.findings
+	return p.proof
 }
 
 type prover struct {
@@ -98,7 +104,7 @@ type prover struct {
 	index           map[string]int // of the proof's tensors, by name
 	groups          []*group
 	tables          []idTable
-	findings        []Finding
+	report          *Report
 }
 
 func (p *prover) find(kind Kind, tensor string, expert int, format string, args ...any) {
@@ -106,7 +112,7 @@ func (p *prover) find(kind Kind, tensor string, expert int, format string, args 
 	if p.options.File != nil {
 		f.File = p.options.File(tensor)
 	}
-	p.findings = append(p.findings, f)
+	p.report.Add(f)
 }
 
 // tensors proves what is there as a whole, and sorts the rest into blocks.

@@ -120,7 +120,11 @@ func (v *verifier) readSSH() (*sign.SSHSignature, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, s.Check(v.sums)
+	text, err = v.listText()
+	if err != nil {
+		return nil, err
+	}
+	return s, s.Check(text)
 }
 
 // checkBundle checks a bundle of OpenSSF Model Signing, and reports whether somebody who is

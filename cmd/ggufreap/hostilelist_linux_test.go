@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
+	"ggufreap/manifest"
+)
+
+// What a list, pin or plan of up to 64 MiB may cost, whatever stands in it.
+const (
+	maxListMemory = 128 << 20
+	maxListTime   = 10 * time.Second
+)
+
+// TestHostileLists holds a model against documents of 64 MiB that are made to cost most, in a
+// child of the program that tells its peak of memory.
+func TestHostileLists(t *testing.T) {
+	binary, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	if _, err := smallK3().Write(path("model"), gguf.Split{Shards: 3}); err != nil {
+		t.Fatal(err)
+	}
+	succeed(t, "prune", "--keep", "16", "-o", path("release"), path("model"))
+	digits := strings.Repeat("0", 64)
+	sums := func(i int) string { return fmt.Sprintf("%s  %x\n", digits, i) }
+	for name, hostile := range map[string]struct {
+		line  func(i int) string
+		end   string
+		lay   func(t *testing.T, text string) []string // returns arguments
+		wants string
+	}{
+		"absent names of a release": {sums, "", inRelease(path("release")), "findings more"},
+		"absent names as evidence":  {sums, "", asEvidence(path("model")), "names other files too"},
+		"long absent names": {func(i int) string { return fmt.Sprintf("%s  %s%x\n", digits, strings.Repeat("x", 200), i) }, "",
+			inRelease(path("release")), "findings more"},
+		"one name a million times": {func(int) string { return digits + "  x\n" }, "", inRelease(path("release")), "is on line 1 already"},
+		"names that leave":         {func(i int) string { return fmt.Sprintf("%s  ../%x\n", digits, i) }, "", inRelease(path("release")), "leaves the folder"},
+		"hashes of tensors":        {func(i int) string { return fmt.Sprintf("xxh64     %016x  x.gguf:%x\n", i, i) }, "", asEvidence(path("model")), "more than 400000 lines"},
+		"a tree of files": {func(i int) string {
+			return fmt.Sprintf(`%s{"type":"file","path":"%x","size":1,"oid":"x"}`, map[bool]string{true: "[", false: ","}[i == 0], i)
+		}, "]", asEvidence(path("model")), "more than 200000 entries"},
+		"sums of another program": {sums, "", func(t *testing.T, text string) []string {
+			list := filepath.Join(path("model"), "SHA256SUMS")
+			os.Rename(text, list)
+			t.Cleanup(func() { os.Remove(list) })
+			return []string{"verify", path("model")}
+		}, "names other files too"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := filepath.Join(t.TempDir(), "text")
+			writeLines(t, text, hostile.line, hostile.end)
+			runHostile(t, binary, hostile.wants, hostile.lay(t, text)...)
+		})
+	}
+	t.Run("a pin of very many tensors", func(t *testing.T) {
+		large := path("large.pin.json")
+		largePin(t, large)
+		runHostile(t, binary, "is a tensor of the source, and not there", "verify", "--source-pin", large, path("model"))
+		runHostile(t, binary, "is pinned and not there", "pin", "--check", large, path("model"))
+	})
+}
+
+// inRelease puts a text into a release as its list.
+func inRelease(release string) func(t *testing.T, text string) []string {
+	return func(t *testing.T, text string) []string {
+		list := filepath.Join(release, manifest.SumsName)
+		if err := os.Rename(text, list); err != nil {
+			t.Fatal(err)
+		}
+		return []string{"verify", release}
+	}
+}
+
+func asEvidence(model string) func(t *testing.T, text string) []string {
+	return func(_ *testing.T, text string) []string { return []string{"pin", "--check", text, model} }
+}
+
+// writeLines writes lines up to nearly 64 MiB.
+func writeLines(t *testing.T, path string, line func(i int) string, end string) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w := bufio.NewWriter(f)
+	for i, size := 0, 0; size < 64<<20-4096; i++ {
+		n, err := w.WriteString(line(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += n
+	}
+	w.WriteString(end)
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// largePin writes the pin, of nearly 64 MiB, of a model with very many empty tensors.
+func largePin(t *testing.T, path string) {
+	t.Helper()
+	spec := gguftest.Mixed(1)
+	for i := range 300_000 {
+		spec.Tensors = append(spec.Tensors, gguftest.Tensor{Name: fmt.Sprintf("t%x", i), Type: gguf.F32, Shape: []uint64{0}})
+	}
+	paths, err := spec.Write(t.TempDir(), gguf.Split{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := openModel(t, paths[0])
+	pin, err := manifest.BuildPin(t.Context(), m, manifest.BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := manifest.EncodePin(f, path, pin); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := f.Stat(); err != nil || info.Size() < 50<<20 || info.Size() > 64<<20 {
+		t.Fatalf("the pin has %d bytes (%v)", info.Size(), err)
+	}
+}
+
+func runHostile(t *testing.T, binary, want string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(binary, args...)
+	peak := measured(t, cmd)
+	begin := time.Now()
+	out, _ := cmd.CombinedOutput()
+	took := time.Since(begin)
+	if code := cmd.ProcessState.ExitCode(); code != exitDiffers && code != exitFailed && code != exitOK {
+		t.Errorf("%q: exit %d", args, code)
+	}
+	if !strings.Contains(string(out), want) || len(out) > 1<<20 {
+		t.Errorf("%q: want %q in %d bytes: %.2000s", args, want, len(out), out)
+	}
+	t.Logf("%s %s: %d MiB at most, %.1f s", args[0], args[1], peak()>>20, took.Seconds())
+	if memory := peak(); memory > maxListMemory {
+		t.Errorf("%q: %d MiB at most, want no more than %d", args, memory>>20, maxListMemory>>20)
+	}
+	if took > 3*maxListTime { // busy machines are slow; the log has the time
+		t.Errorf("%q took %s", args, took)
+	}
+}
