@@ -14,6 +14,9 @@ func (p *Plan) Faults() Faults {
 	if p.KeepCount < 1 || p.KeepCount > p.NumExperts {
 		fs.Add("plan", "keeps %d of %d experts", p.KeepCount, p.NumExperts)
 	}
+	if p.Shards < 0 || p.Shards > maxShards {
+		fs.Add("shards", "%d, want 1 to %d", p.Shards, maxShards)
+	}
 	if info, known := FindCriterion(p.Criterion.Name); known && p.Criterion.Evidence != info.Evidence {
 		fs.Add("criterion.evidence", "%q, but %s is %q", p.Criterion.Evidence, info.Name, info.Evidence)
 	}
@@ -29,6 +32,9 @@ func (p *Plan) Faults() Faults {
 	}
 	return fs
 }
+
+// maxShards is the greatest count that split.count, a 16-bit number, can state.
+const maxShards = 1<<16 - 1
 
 // checkList checks one keep list for length, range and repeated ids.
 func (p *Plan) checkList(block int, fs *Faults) {

@@ -6,7 +6,9 @@ type Plan struct {
 	Source     Source
 	NumExperts int // routed experts in each layer of the source
 	KeepCount  int // experts that each layer keeps
-	Criterion  Criterion
+	// Shards is into how many files the plan was made to be cut, 0 when it does not say.
+	Shards    int
+	Criterion Criterion
 	// ScoresDigest identifies the scores that the lists were chosen by; "" when the
 	// lists were given.
 	ScoresDigest string

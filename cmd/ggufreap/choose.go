@@ -83,6 +83,13 @@ func choose(con *ui.Console, c *cli.Context, s *source) (*choice, error) {
 	if ch.plan, err = reap.Choose(s.experts, ch.scores, keep, options); err != nil {
 		return nil, s.named(explainFlat(err, s.experts, ch.scores, keep, options))
 	}
+	if name := c.String("preset"); name != "" {
+		preset, err := reap.FindPreset(name)
+		if err != nil {
+			return nil, err
+		}
+		ch.plan.Shards = preset.Shards
+	}
 	digest, err := manifest.DigestOf(ch.scores)
 	if err != nil {
 		return nil, err

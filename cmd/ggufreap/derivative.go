@@ -129,7 +129,7 @@ func newDerivative(con *ui.Console, c *cli.Context, s *source) (*derivative, err
 	if err != nil {
 		return nil, err
 	}
-	split, err := pruneSplit(c, s)
+	split, err := pruneSplit(c, s, plan.Shards)
 	if err != nil {
 		return nil, err
 	}
@@ -180,11 +180,15 @@ func derivedStem(name string, keep int) string {
 	return fmt.Sprintf("%s-REAP%d", name, keep)
 }
 
-// pruneSplit settles the cut: what the flags say, else the preset's, else the source's.
-func pruneSplit(c *cli.Context, s *source) (gguf.Split, error) {
+// pruneSplit settles the cut: what the flags say, else the plan, else the preset that makes
+// one, else the source's.
+func pruneSplit(c *cli.Context, s *source, planned int) (gguf.Split, error) {
 	split, given, err := readSplit(c)
 	if err != nil || given {
 		return split, err
+	}
+	if planned > 0 {
+		return gguf.Split{Shards: planned}, nil
 	}
 	if name := c.String("preset"); name != "" {
 		preset, err := reap.FindPreset(name)

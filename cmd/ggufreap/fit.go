@@ -142,7 +142,7 @@ func (s *source) growth(l *gguf.Layout, more int) int64 {
 // outline lays out the files of any plan that keeps so many experts, as prune with the same
 // flags writes them.
 func outline(c *cli.Context, s *source, keep int, criterion reap.Criterion) (*gguf.Layout, error) {
-	split, err := pruneSplit(c, s)
+	split, err := pruneSplit(c, s, 0)
 	if err != nil {
 		return nil, err
 	}

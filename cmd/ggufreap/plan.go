@@ -40,7 +40,7 @@ func planCommand(con *ui.Console) *cli.Command {
 		Usage:       "choose the routed experts to keep",
 		Description: planHelp,
 		Flags: slices.Concat(chooseFlags(), ruleFlags(), []cli.Flag{
-			&cli.IntFlag{Name: "shards", Usage: "count --fit and --explain in `N` files (as many as the source has, or the preset says)"},
+			&cli.IntFlag{Name: "shards", Usage: "`N`: count --fit and --explain in N files, and say so in the plan (as many as the source has, or the preset says)"},
 			&cli.StringFlag{Name: "pin", Usage: "`FILE`: the source's pin: the plan then names its weights too"},
 			&cli.BoolFlag{Name: "explain", Usage: "show each layer: score kept, score at the cut, ties, experts without tokens; and a table of keep counts"},
 			&cli.StringFlag{Name: "compare", Usage: "`FILE`: hold the plan against another one, or against what other scores choose"},
@@ -67,6 +67,9 @@ func planAction(con *ui.Console, c *cli.Context) error {
 	ch, err := choose(con, c, s)
 	if err != nil {
 		return err
+	}
+	if c.IsSet("shards") {
+		ch.plan.Shards = c.Int("shards")
 	}
 	document, err := planfile.Encode(ch.plan)
 	if err != nil {

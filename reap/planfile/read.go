@@ -75,10 +75,15 @@ func decode(root *jsondoc.Node) (*reap.Plan, error) {
 		Rules:        r.rules(root),
 		Layers:       r.layers(r.Object(root, "layers", ""), r.keepObject),
 	}
+	if root.Get("shards") != nil {
+		if p.Shards = r.Whole(root, "shards", ""); p.Shards == 0 {
+			r.Fault("shards", "0, want 1 or more")
+		}
+	}
 	if m := r.Text(root, "mode", ""); m != mode && m != "" {
 		r.Fault("mode", "%q, want %q", m, mode)
 	}
-	r.Known(root, "", "schema", "source", "mode", "num_experts", "keep_count", "criterion", "scores_digest", "rules", "layers")
+	r.Known(root, "", "schema", "source", "mode", "num_experts", "keep_count", "shards", "criterion", "scores_digest", "rules", "layers")
 	if len(r.faults) == 0 {
 		r.faults = p.Faults()
 	}

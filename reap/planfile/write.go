@@ -38,6 +38,7 @@ type document struct {
 	Mode         string                  `json:"mode"`
 	NumExperts   int                     `json:"num_experts"`
 	KeepCount    int                     `json:"keep_count"`
+	Shards       int                     `json:"shards,omitzero"`
 	Criterion    criterion               `json:"criterion"`
 	ScoresDigest jsondoc.TextOrNull      `json:"scores_digest"`
 	Rules        rules                   `json:"rules,omitzero"`
@@ -70,7 +71,7 @@ type layer struct {
 
 func newDocument(p *reap.Plan) *document {
 	d := &document{
-		Schema: Schema, Mode: mode, NumExperts: p.NumExperts, KeepCount: p.KeepCount,
+		Schema: Schema, Mode: mode, NumExperts: p.NumExperts, KeepCount: p.KeepCount, Shards: p.Shards,
 		Criterion:    newCriterion(p.Criterion),
 		ScoresDigest: jsondoc.TextOrNull(p.ScoresDigest),
 		Rules: rules{
