@@ -1,8 +1,10 @@
 package gguf_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"slices"
@@ -19,9 +21,10 @@ type farFolder struct {
 	files    map[string]*gguf.File
 	unlisted bool
 
-	mu       sync.Mutex
-	requests map[string]int
-	bytes    int64
+	mu        sync.Mutex
+	requests  map[string]int
+	bytes     int64
+	announced []int64 // bytes of each range
 }
 
 // farAway puts the shards of models into a folder.
@@ -63,9 +66,15 @@ type farSource struct {
 	file *gguf.File
 }
 
-func (s *farSource) Name() string                          { return s.dir.Name() + s.file.Name }
-func (s *farSource) Size() int64                           { return s.file.Size }
-func (s *farSource) Prefetch(off, n int64)                 {}
+func (s *farSource) Name() string { return s.dir.Name() + s.file.Name }
+func (s *farSource) Size() int64  { return s.file.Size }
+
+func (s *farSource) Prefetch(off, n int64) {
+	s.dir.mu.Lock()
+	defer s.dir.mu.Unlock()
+	s.dir.announced = append(s.dir.announced, n)
+}
+
 func (s *farSource) FetchAhead() (window, step, gap int64) { return 1 << 20, 1 << 20, 0 }
 
 func (s *farSource) ReadAt(p []byte, off int64) (int, error) {
@@ -74,6 +83,48 @@ func (s *farSource) ReadAt(p []byte, off int64) (int, error) {
 	s.dir.bytes += int64(len(p))
 	s.dir.mu.Unlock()
 	return s.file.ReadAt(p, off)
+}
+
+// TestRangesAreThoseAnnounced writes every other slab of the experts in shards, and compares
+// the ranges that are announced on the way with those that are computed beforehand.
+func TestRangesAreThoseAnnounced(t *testing.T) {
+	spec := gguftest.K3(gguftest.K3Options{Experts: 32, Used: 4, Layers: 3, Latent: 512, Width: 128})
+	dir := farAway(t, gguf.Split{Shards: 3}, spec)
+	m, err := gguf.OpenFolder(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	contents := m.Contents()
+	for i, v := range contents.Views {
+		if strings.Contains(v.Name, "_exps.") {
+			whole, slab := v.Extents[0], v.Extents[0].Length/32
+			v.Extents, v.Shape = nil, slices.Clone(v.Shape)
+			v.Shape[len(v.Shape)-1] = 16
+			for e := range int64(16) {
+				v.Append(gguf.Extent{Source: whole.Source, Offset: whole.Offset + 2*e*slab, Length: slab})
+			}
+			contents.Views[i] = v
+		}
+	}
+	layout, err := gguf.NewLayout(contents, gguf.Split{Shards: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	count, size := 0, int64(0)
+	for _, shard := range layout.Shards {
+		n, bytes := gguf.Ranges(shard.Views, 1<<20, 0)
+		count, size = count+n, size+bytes
+		if err := shard.Write(context.Background(), io.Discard, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var announced int64
+	for _, n := range dir.announced {
+		announced += n
+	}
+	if len(dir.announced) != count || announced != size || size != layout.TensorBytes() {
+		t.Errorf("%d ranges of %d bytes announced, %d of %d computed, the model has %d", len(dir.announced), announced, count, size, layout.TensorBytes())
+	}
 }
 
 // headerBytes is the size of all headers.

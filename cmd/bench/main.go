@@ -39,6 +39,7 @@ func run() error {
 	dir := flag.String("dir", os.TempDir(), "where to make the folder; the disk under it is measured too")
 	runs := flag.Int("n", 3, "runs of each pair; the table has medians")
 	remote := flag.Bool("remote", false, "only what concerns models on servers")
+	simulated := flag.Bool("simulate", false, "only compute what a prune of the real size fetches from a server")
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), usage)
 		flag.PrintDefaults()
@@ -62,6 +63,9 @@ func run() error {
 		os.Exit(2)
 	}()
 	b := &bench{dir: work, runs: max(*runs, 1)}
+	if *simulated {
+		return errors.Join(b.run(b.simulated()), b.simulate())
+	}
 	if err := b.prepare(); err != nil {
 		return err
 	}
@@ -105,19 +109,31 @@ const (
 
 // prepare builds the program and makes the models.
 func (b *bench) prepare() error {
-	for _, step := range [][]string{
-		{"go", "build", "-o", b.path(program), "./cmd/ggufreap"},
-		{"go", "build", "-o", b.path("mkmodel"), "./gguf/gguftest/mkmodel"},
+	err := b.run(append(b.simulated(), [][]string{
 		{b.path("mkmodel"), "-shards", "10", b.path(source)},
-		{b.path("mkmodel"), "-real", "-width", "1536", "-shards", "9", b.path(sparse9)},
 		{b.path("mkmodel"), "-real", "-width", "3072", "-shards", "14", b.path(sparse14)},
 		{b.path(program), "plan", "--preset", "reap568", "-o", b.path(plan), b.path(source)},
 		{b.path(program), "pin", "-o", b.path(pin), b.path(source)},
-	} {
+	}...))
+	b.cold = err == nil && dropCache() == nil
+	return err
+}
+
+// simulated are the steps that a simulation needs.
+func (b *bench) simulated() [][]string {
+	return [][]string{
+		{"go", "build", "-o", b.path(program), "./cmd/ggufreap"},
+		{"go", "build", "-o", b.path("mkmodel"), "./gguf/gguftest/mkmodel"},
+		{b.path("mkmodel"), "-real", "-width", "1536", "-shards", "9", b.path(sparse9)},
+	}
+}
+
+// run runs steps to their end.
+func (b *bench) run(steps [][]string) error {
+	for _, step := range steps {
 		if _, err := measure(step); err != nil {
 			return err
 		}
 	}
-	b.cold = dropCache() == nil
 	return nil
 }

@@ -13,8 +13,12 @@ import (
 	"ggufreap/reap/planfile"
 )
 
-// rangeStep is the most that the program asks for at once.
-const rangeStep = 8 << 20
+// The program asks for at most rangeStep bytes at once, and takes at most rangeGap along that
+// nobody wants.
+const (
+	rangeStep = 8 << 20
+	rangeGap  = 64 << 10
+)
 
 // simulate prints what a prune of the real size fetches, from the headers of the sparse model
 // alone: each run of neighbours that are kept is a range. Experts are kept at random, which
@@ -25,11 +29,11 @@ func (b *bench) simulate() error {
 		return err
 	}
 	defer m.Close()
-	experts, err := reap.FindExperts(m)
+	experts, err := reap.ReadExperts(m)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\nPrune of %s from an address, computed from headers; experts at random; ranges of at most %d MiB, no gaps\n", gigabytes(m.FileBytes()), rangeStep>>20)
+	fmt.Printf("\nPrune of %s from an address, computed from headers; experts at random; ranges of at most %d MiB, over gaps of at most %d KiB\n", gigabytes(m.FileBytes()), rangeStep>>20, rangeGap>>10)
 	fmt.Printf("%5s %9s %12s %8s %10s  %12s %11s %11s\n", "keep", "requests", "travels", "of all", "a request", "100 Mbit/s", "1 Gbit/s", "10 Gbit/s")
 	for keep := 112; keep <= experts.Count; keep += 112 {
 		for _, n := range []int{keep, 568} {
@@ -61,7 +65,7 @@ func (b *bench) simulateKeep(m *gguf.Model, experts *reap.Experts, keep int) err
 	if err != nil {
 		return err
 	}
-	count, bytes := gguf.Ranges(views, rangeStep, 0)
+	count, bytes := gguf.Ranges(views, rangeStep, rangeGap)
 	hours := func(bits float64) string {
 		seconds := float64(bytes) * 8 / bits
 		if seconds < 3600 {

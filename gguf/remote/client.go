@@ -65,7 +65,6 @@ type Client struct {
 	limiter   *rate.Limiter
 	queue     queue
 	pool      pool
-	pace      pace
 	group     sync.WaitGroup
 
 	pauseMu sync.Mutex

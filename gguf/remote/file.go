@@ -176,21 +176,17 @@ func (f *File) ask(ctx context.Context, off, end int64, w io.Writer) (int64, err
 	}
 	ctx, watch := c.watched(ctx)
 	defer watch.stop()
-	begin := time.Now()
 	resp, at, err := f.answer(ctx, off, end)
 	if err != nil {
 		return 0, cause(ctx, err)
 	}
 	defer resp.Body.Close()
 	defer watch.stop() // before the body is closed: nothing more of it is wanted
-	first := time.Since(begin)
 	n, err := f.accept(resp, at, off, end)
 	if err != nil {
 		return 0, err
 	}
-	got, err := c.take(ctx, watch, resp.Body, n, w)
-	c.pace.note(first, time.Since(begin)-first, got)
-	return got, err
+	return c.take(ctx, watch, resp.Body, n, w)
 }
 
 // answer asks for a range where the file's bytes are, finding out first where that is.
