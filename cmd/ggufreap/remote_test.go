@@ -354,14 +354,15 @@ func TestRepairFromTheHub(t *testing.T) {
 func TestSourceOnTheHubChanges(t *testing.T) {
 	h, files := onHub(t, smallK3(), 4)
 	plain := h.File(filepath.Base(files[0]))
-	stored := 0
+	third := openModel(t, files[0]).Files[2]
 	h.Fault = func(w http.ResponseWriter, r *http.Request) bool {
-		if stored++; strings.HasPrefix(r.URL.Path, "/plain/") && stored > 30 {
-			w.Header().Set("ETag", `"another"`)
-			h.Answer(&keepTag{w}, r)
-			return true
+		var from int64
+		fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from)
+		if filepath.Base(r.URL.Path) != filepath.Base(third.Name) || from < third.DataOffset {
+			return false
 		}
-		return false
+		h.Answer(&keepTag{w}, r)
+		return true
 	}
 	out := filepath.Join(t.TempDir(), "out")
 	r := ggufreap(t, "prune", "--keep", "8", "-o", out, plain)

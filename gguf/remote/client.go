@@ -119,7 +119,6 @@ func newTransport(o Options) *http.Transport {
 		IdleConnTimeout:        time.Minute,
 		DisableCompression:     true,
 		TLSNextProto:           map[string]func(string, *tls.Conn) http.RoundTripper{},
-		ReadBufferSize:         64 << 10,
 	}
 	if o.Transport != nil {
 		o.Transport(t)

@@ -129,20 +129,17 @@ func (f *File) readPart(p []byte, off int64) (int, error) {
 	return into.n, err
 }
 
-// A slice takes what is written to it.
+// A slice is a sink of so many bytes.
 type slice struct {
 	p []byte
 	n int
 }
 
-func (s *slice) Write(p []byte) (int, error) {
-	n := copy(s.p[s.n:], p)
-	s.n += n
-	return n, nil
-}
+func (s *slice) room() []byte { return s.p[s.n:] }
+func (s *slice) took(n int)   { s.n += n }
 
 // fetch hands the bytes from off to end to w, in order, with as many requests as it takes.
-func (f *File) fetch(ctx context.Context, off, end int64, w io.Writer) error {
+func (f *File) fetch(ctx context.Context, off, end int64, w sink) error {
 	for off < end {
 		err := f.client.retry(ctx, func() error {
 			n, err := f.ask(ctx, off, end, w)
@@ -166,7 +163,7 @@ func (f *File) fetch(ctx context.Context, off, end int64, w io.Writer) error {
 }
 
 // ask makes one request for the bytes from off to end, and returns how many came.
-func (f *File) ask(ctx context.Context, off, end int64, w io.Writer) (int64, error) {
+func (f *File) ask(ctx context.Context, off, end int64, w sink) (int64, error) {
 	c := f.client
 	select {
 	case c.slots <- struct{}{}:

@@ -91,21 +91,23 @@ func newPiece(f *File, off, end int64) *piece {
 	return p
 }
 
-// Write takes the next bytes that came.
-func (p *piece) Write(b []byte) (int, error) {
+// room is the rest of the chunk that the next bytes belong to.
+func (p *piece) room() []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for rest := b; len(rest) > 0; {
-		i, at := p.have/chunkSize, p.have%chunkSize
-		if p.chunks[i] == nil {
-			p.chunks[i] = p.file.client.pool.get(min(chunkSize, p.end-p.off-i*chunkSize))
-		}
-		n := copy(p.chunks[i][at:], rest)
-		p.have += int64(n)
-		rest = rest[n:]
+	i, at := p.have/chunkSize, p.have%chunkSize
+	if p.chunks[i] == nil {
+		p.chunks[i] = p.file.client.pool.get(min(chunkSize, p.end-p.off-i*chunkSize))
 	}
+	return p.chunks[i][at:]
+}
+
+// took says that bytes have come, which may be read now.
+func (p *piece) took(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.have += int64(n)
 	p.more.Broadcast()
-	return len(b), nil
 }
 
 // finish says that nothing more will come.

@@ -17,7 +17,7 @@ import (
 // maxHops bounds the redirects of one request: the hub needs one, a renamed repository two.
 const maxHops = 8
 
-// bodyStep is how much of a body is taken at a time.
+// bodyStep is how much of a body is taken at a time where a rate is to be kept to.
 const bodyStep = 64 << 10
 
 // send makes one request, without following anything.
@@ -163,18 +163,25 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// take copies n bytes of a body to w.
-func (c *Client) take(ctx context.Context, watch *watch, body io.Reader, n int64, w io.Writer) (int64, error) {
-	buf := make([]byte, min(n, bodyStep))
+// A sink takes the bytes of a range where they are to be, without another copy.
+type sink interface {
+	room() []byte // for the next bytes, not empty while some are wanted
+	took(n int)   // of them have come
+}
+
+// take reads n bytes of a body into w.
+func (c *Client) take(ctx context.Context, watch *watch, body io.Reader, n int64, w sink) (int64, error) {
 	var done int64
 	for done < n {
+		buf := w.room()
+		if c.limiter != nil {
+			buf = buf[:min(len(buf), bodyStep)]
+		}
 		got, err := body.Read(buf[:min(n-done, int64(len(buf)))])
 		if got > 0 {
 			watch.bytes.Add(int64(got))
 			c.bytes.Add(int64(got))
-			if _, err := w.Write(buf[:got]); err != nil {
-				return done, backoff.Permanent(err)
-			}
+			w.took(got)
 			done += int64(got)
 			if err := c.limit(ctx, watch, got); err != nil {
 				return done, err
