@@ -249,3 +249,15 @@ func TestEngineSaysWhatIsThere(t *testing.T) {
 	t.Setenv(engines.Variable, filepath.Join(t.TempDir(), "nothing"))
 	fails(t, "no such file", "engine")
 }
+
+// The demo measures where llama.cpp is found.
+func TestDemoCalibrates(t *testing.T) {
+	withEngine(t)
+	t.Chdir(t.TempDir())
+	said := works(t, "demo")
+	for _, want := range []string{"$ ggufreap calibrate --threads 1 --self-text 1024", "that the model wrote", "measured on text", "nothing found"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("the demo says\n%swant %q", said, want)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/engines"
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/release"
 	"ggufreap/cmd/ggufreap/internal/ui"
@@ -24,9 +25,10 @@ Usage:
   ggufreap demo [flags]
 
 Makes a checkpoint of the kimi-k3 architecture with random weights, 25 MB in
-nine shards with 896 routed experts in each of four layers; pins it; plans and
-prunes it to 568 experts in fourteen shards; and verifies that the release is
-made of the pinned bytes. Each step is shown as the command that does it. The
+nine shards with 896 routed experts in each of four layers; pins it; measures
+its experts in llama.cpp, where that is found (see: ggufreap help engine); plans
+and prunes it to 568 experts in fourteen shards; and verifies that the release
+is made of the pinned bytes. Each step is shown as the command that does it. The
 files stay for you to look at.
 
 Flags:
@@ -48,6 +50,12 @@ func demoCommand(con *ui.Console) *cli.Command {
 	}
 }
 
+// A demoStep is a command of ours, and what it is for.
+type demoStep struct {
+	why  string
+	args []string
+}
+
 func demoAction(con *ui.Console, c *cli.Context) error {
 	if err := args.None(c); err != nil {
 		return err
@@ -67,15 +75,21 @@ func demoAction(con *ui.Console, c *cli.Context) error {
 		plan    = filepath.Join(dir, release.PlanName)
 		release = filepath.Join(dir, "release")
 	)
-	for _, step := range []struct {
-		why  string
-		args []string
-	}{
-		{"Take its identity from its bytes", []string{"pin", "-o", pin, files[0]}},
-		{"Choose 568 of the 896 experts in every layer", []string{"plan", "--preset", "reap568", "--pin", pin, "-o", plan, files[0]}},
-		{"Write the model that keeps them, in fourteen shards", []string{"prune", "--plan", plan, "--source-pin", pin, "--shards", "14", "-o", release, files[0]}},
-		{"Check the release, and that all its bytes are the source's", []string{"verify", "--source-pin", pin, "--expect", "experts=568,shards=14", release}},
-	} {
+	steps := []demoStep{{"Take its identity from its bytes", []string{"pin", "-o", pin, files[0]}}}
+	choice := []string{"plan", "--preset", "reap568", "--pin", pin, "-o", plan}
+	if e, err := engines.Usable(c.Context, ""); err == nil {
+		e.Close()
+		scores := filepath.Join(dir, "scores.npz")
+		steps = append(steps, demoStep{"Measure its experts, on text that it writes itself", []string{"calibrate", "--threads", "1", "--self-text", "1024", "--ctx", "128", "-o", scores, files[0]}})
+		choice = append(choice, "--from", scores)
+	} else {
+		con.Printf("\nIts experts are not measured, since no llama.cpp can be used here: they are ranked by a proxy.\n")
+	}
+	for _, step := range append(steps,
+		demoStep{"Choose 568 of the 896 experts in every layer", append(choice, files[0])},
+		demoStep{"Write the model that keeps them, in fourteen shards", []string{"prune", "--plan", plan, "--source-pin", pin, "--shards", "14", "-o", release, files[0]}},
+		demoStep{"Check the release, and that all its bytes are the source's", []string{"verify", "--source-pin", pin, "--expect", "experts=568,shards=14", release}},
+	) {
 		con.Printf("\n%s\n", step.why)
 		if err := show(con, c.Context, step.args); err != nil {
 			return err
