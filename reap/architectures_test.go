@@ -54,6 +54,34 @@ func TestArchitecturesPage(t *testing.T) {
 	}
 }
 
+// TestStandings holds the lists of architectures against the rows that llama.cpp judges and
+// against the page.
+func TestStandings(t *testing.T) {
+	rows := map[string]bool{}
+	for _, c := range archCases() {
+		rows[c.arch] = true
+		if got := reap.StandingOf(c.arch); got != reap.Judged {
+			t.Errorf("%s has a row and is said to be %s", c.arch, got)
+		}
+	}
+	_, list, found := strings.Cut(string(architecturesPage), "## Known by name only\n\n")
+	if !found {
+		t.Fatal("the page has no such heading")
+	}
+	list, _, _ = strings.Cut(list, " have no row")
+	for _, name := range strings.Fields(strings.NewReplacer(",", "", " and", "").Replace(list)) {
+		if got := reap.StandingOf(name); got != reap.KnownByName {
+			t.Errorf("the page knows %s by name, and it is said to be %s", name, got)
+		}
+	}
+	if len(rows) != reap.JudgedCount() || !strings.Contains(list, "jina-bert-v3") {
+		t.Errorf("%d architectures have rows, %d are said to be judged", len(rows), reap.JudgedCount())
+	}
+	if got := reap.StandingOf("never-heard-of"); got != reap.NotJudged {
+		t.Errorf("an unknown one is said to be %s", got)
+	}
+}
+
 func architecturesTable(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder

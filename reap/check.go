@@ -96,7 +96,7 @@ func (p *Plan) checkLayers(e *Experts, fs *Faults) {
 // and llama-model.cpp): group g is the g-th run of consecutive ids, a group is ranked
 // by its two best experts, and the used experts come from the used groups.
 func (p *Plan) checkGroups(e *Experts, fs *Faults) {
-	if err := groupFault(e, p.KeepCount); err != nil {
+	if err := countFault(e, p.KeepCount); err != nil {
 		fs.Add("plan", "%v", err)
 		return
 	}
@@ -120,6 +120,24 @@ func (p *Plan) checkGroups(e *Experts, fs *Faults) {
 func (e *Experts) CheckKeep(keep int) error {
 	if keep < 1 || keep > e.Count || keep < e.Used {
 		return fmt.Errorf("%d, want %d (the experts used for a token) to %d", keep, max(1, e.Used), e.Count)
+	}
+	return countFault(e, keep)
+}
+
+// countFault says why the engine would not compute with keep experts what it computes with
+// those of the model.
+//
+// llama.cpp tells Llama 4 Maverick by its 128 experts (llama4.cpp), takes QK-norm for off
+// there and for on at any other count, and no key says otherwise. It takes hunyuan models
+// with one expert for dense ones (llama-model.cpp). All other counts that its code names
+// decide the name that a model is shown with.
+func countFault(e *Experts, keep int) error {
+	const maverick = 128
+	switch {
+	case e.Architecture == "llama4" && keep == maverick && e.Count != maverick:
+		return fmt.Errorf("keeps %d experts: llama.cpp takes a llama4 of this count for Maverick, which has no QK-norm, and computes another model without a message", keep)
+	case (e.Architecture == "hunyuan_vl" || e.Architecture == "hunyuan-dense") && keep == 1:
+		return fmt.Errorf("keeps 1 expert, and llama.cpp takes %s with one expert for a dense model", e.Architecture)
 	}
 	return groupFault(e, keep)
 }

@@ -1,6 +1,9 @@
 package reap
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestPlanCheck(t *testing.T) {
 	cases := map[string]struct {
@@ -84,4 +87,25 @@ func TestPlanCheckGroups(t *testing.T) {
 	}
 	e.Used = 5 // of two groups that keep two each
 	wantFaults(t, planFor(e, 0, 1, 4, 5, 8, 9, 14, 15).Check(e), "keeps 2 experts in each routing group, but 5 are used from 2 groups")
+}
+
+// TestCountsThatChangeTheModel refuses counts at which llama.cpp computes something else.
+func TestCountsThatChangeTheModel(t *testing.T) {
+	for _, c := range []struct {
+		architecture string
+		count, keep  int
+		refused      bool
+	}{
+		{"llama4", 256, 128, true}, {"llama4", 256, 127, false}, {"llama4", 16, 8, false}, {"llama4", 128, 128, false},
+		{"qwen3moe", 256, 128, false}, {"hunyuan_vl", 8, 1, true}, {"hunyuan_vl", 8, 2, false},
+	} {
+		e := &Experts{Architecture: c.architecture, Count: c.count, Used: 1, Groups: 1, GroupsUsed: 1}
+		if err := e.CheckKeep(c.keep); (err != nil) != c.refused {
+			t.Errorf("%s, %d of %d: %v", c.architecture, c.keep, c.count, err)
+		}
+		p := &Plan{Source: Source{Architecture: c.architecture}, NumExperts: c.count, KeepCount: c.keep}
+		if faults := p.Check(e).Error(); strings.Contains(faults, "llama.cpp takes") != c.refused {
+			t.Errorf("%s, %d of %d: %s", c.architecture, c.keep, c.count, faults)
+		}
+	}
 }

@@ -2,7 +2,6 @@ package reap
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -16,11 +15,10 @@ const maxLayersAtOnce = 16
 type layerScore func(ctx context.Context, l *Layer, progress func(bytes int64)) (scores []float64, places []int, err error)
 
 // eachLayer makes the scores of every layer that routes, several layers at a time.
-// The first error stops it; of several, that of the first layer is returned. Calls of
-// progress, which may be nil, come one at a time.
+// An error stops it from beginning with further layers; those before are finished, so that
+// the error of the first layer that has one is returned, whichever worker was faster. Calls
+// of progress, which may be nil, come one at a time.
 func eachLayer(ctx context.Context, e *Experts, criterion string, progress func(bytes int64), score layerScore) (*Scores, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	var reporting sync.Mutex
 	report := func(bytes int64) {
 		reporting.Lock()
@@ -32,28 +30,29 @@ func eachLayer(ctx context.Context, e *Experts, criterion string, progress func(
 	scores, places := make([][]float64, len(e.Layers)), make([][]int, len(e.Layers))
 	errs := make([]error, len(e.Layers))
 	var taken atomic.Int64
+	var failed atomic.Bool
 	var group sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), maxLayersAtOnce, len(e.Layers)) {
 		group.Go(func() {
-			for ctx.Err() == nil {
+			for ctx.Err() == nil && !failed.Load() {
 				i := int(taken.Add(1)) - 1
 				if i >= len(e.Layers) {
 					return
 				}
 				if scores[i], places[i], errs[i] = score(ctx, e.Layers[i], report); errs[i] != nil {
-					cancel()
+					failed.Store(true)
 				}
 			}
 		})
 	}
 	group.Wait()
-	for _, err := range errs {
-		if err != nil && !errors.Is(err, context.Canceled) {
-			return nil, err
-		}
-	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
 	}
 	s := &Scores{Criterion: NewCriterion(criterion), Layers: map[int][]float64{}}
 	for i, l := range e.Layers {

@@ -185,17 +185,13 @@ func opaqueSize(t *gguf.Tensor) (int64, error) {
 }
 
 // checkUnplaced looks at the tensors that no rule places: one that could belong to
-// experts must not be copied unchanged.
+// experts must not be copied unchanged, unless it is named as to be copied.
 func (f *finder) checkUnplaced() {
 	var chunked []int
 	for _, block := range sortedKeys(f.others) {
 		_, routes := f.layers[block]
 		for _, t := range f.others[block] {
 			_, name, _ := SplitBlock(t.Name)
-			last := uint64(0)
-			if len(t.Shape) > 0 {
-				last = t.Shape[len(t.Shape)-1]
-			}
 			switch {
 			case strings.Contains(name, "_chexps."):
 				if len(chunked) == 0 || chunked[len(chunked)-1] != block {
@@ -203,9 +199,14 @@ func (f *finder) checkUnplaced() {
 				}
 			case strings.Contains(name, "_exps"):
 				f.faults.Add(tensorPlace(t), "unknown tensor of routed experts")
-			case routes && last == uint64(f.experts.Count):
-				f.faults.Add(tensorPlace(t), "last dimension is the expert count, %d, and its role is not known", last)
+			case routes:
+				f.checkUnknown(t)
 			}
+		}
+	}
+	if len(f.layers) > 0 {
+		for _, t := range f.outside {
+			f.checkUnknown(t)
 		}
 	}
 	if len(chunked) > 0 {
@@ -213,5 +214,13 @@ func (f *finder) checkUnplaced() {
 	}
 	if blocks := sortedKeys(f.legacy); len(blocks) > 0 {
 		f.faults.Add(layerList(blocks), "one tensor for each expert (such as %q): an old layout that llama.cpp no longer loads; convert the model again", "blk.0.ffn_up.0.weight")
+	}
+}
+
+// checkUnknown notes a tensor of unknown role that has as many rows, or entries in a row, as
+// there are experts.
+func (f *finder) checkUnknown(t *gguf.Tensor) {
+	if i := slices.Index(t.Shape, uint64(f.experts.Count)); i >= 0 && f.experts.Count > 0 && !slices.Contains(f.copied, t.Name) {
+		f.faults.Add(tensorPlace(t), "shape %v has the expert count, %d, and its role is not known", t.Shape, t.Shape[i])
 	}
 }

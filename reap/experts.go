@@ -51,9 +51,10 @@ type RoutedTensor struct {
 var ErrDense = errors.New("the model has no routed experts, so there is nothing to prune")
 
 // ReadExperts returns the expert map of a model that can be pruned. The error is
-// [ErrDense] or the [Faults] that stand in the way.
-func ReadExperts(m *gguf.Model) (*Experts, error) {
-	e, faults := FindExperts(m)
+// [ErrDense] or the [Faults] that stand in the way. Tensors of unknown meaning that are
+// named in copied are taken for ones that have nothing for each expert.
+func ReadExperts(m *gguf.Model, copied ...string) (*Experts, error) {
+	e, faults := FindExperts(m, copied...)
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
@@ -65,9 +66,9 @@ func ReadExperts(m *gguf.Model) (*Experts, error) {
 
 // FindExperts returns what can be told about the routed experts of a model, however
 // odd, and the faults that keep it from being pruned. It returns nil for a model that
-// has no tensor of a routed expert.
-func FindExperts(m *gguf.Model) (*Experts, Faults) {
-	f := &finder{md: m.Metadata(), layers: map[int]*Layer{}, present: map[int]bool{}, kinds: map[string]namePlace{}}
+// has no tensor of a routed expert. copied is that of [ReadExperts].
+func FindExperts(m *gguf.Model, copied ...string) (*Experts, Faults) {
+	f := &finder{copied: copied, md: m.Metadata(), layers: map[int]*Layer{}, present: map[int]bool{}, kinds: map[string]namePlace{}}
 	f.readMetadata()
 	for _, t := range m.Tensors() {
 		f.place(t)
@@ -144,8 +145,10 @@ type finder struct {
 	block   int          // that of the tensor before
 	prefix  string       // what its name begins with
 	kinds   map[string]namePlace
-	// others are the tensors of each block that no rule places.
-	others map[int][]*gguf.Tensor
+	// others are the tensors of each block that no rule places, and those outside of blocks.
+	others  map[int][]*gguf.Tensor
+	outside []*gguf.Tensor
+	copied  []string // tensors that are not to be looked at
 	// legacy holds the blocks with one tensor for each expert.
 	legacy map[int]bool
 	faults Faults
@@ -232,6 +235,8 @@ func (f *finder) place(t *gguf.Tensor) {
 	if !ok {
 		if strings.Contains(t.Name, "_exps.") {
 			f.faults.Add(tensorPlace(t), "expert tensor outside a block %q", "blk.N.")
+		} else if !outsider(t.Name) {
+			f.outside = append(f.outside, t)
 		}
 		return
 	}

@@ -68,7 +68,21 @@ func TestExpertFaults(t *testing.T) {
 	}{
 		"unknown tensor with an expert axis": {
 			func(r *recipe) { r.add("blk.2.ffn_gate_exp_temperature", gguf.F32, 8) },
-			[]string{`tensor "blk.2.ffn_gate_exp_temperature": last dimension is the expert count, 8, and its role is not known`},
+			[]string{`tensor "blk.2.ffn_gate_exp_temperature": shape [8] has the expert count, 8, and its role is not known`},
+		},
+		"unknown tensor with as many entries in a row": {
+			func(r *recipe) { r.add("blk.2.ffn_mystery.weight", gguf.F32, 8, 3) },
+			[]string{`tensor "blk.2.ffn_mystery.weight": shape [8 3] has the expert count, 8, and its role is not known`},
+		},
+		"unknown tensor outside of blocks": {
+			func(r *recipe) { r.add("expert_mystery", gguf.F32, 3, 8) },
+			[]string{`tensor "expert_mystery": shape [3 8] has the expert count, 8, and its role is not known`},
+		},
+		"known tensors outside of blocks": {
+			func(r *recipe) {
+				r.add("output_norm.weight", gguf.F32, 8)
+				r.add("rope_freqs.weight", gguf.F32, 8)
+			}, nil,
 		},
 		"unknown tensor of another size": {
 			func(r *recipe) { r.add("blk.2.ffn_something", gguf.F32, 9) }, nil,

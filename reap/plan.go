@@ -16,6 +16,10 @@ type Plan struct {
 	Rules Rules
 	// Layers maps a block number to the old expert ids in their new order.
 	Layers map[int][]int
+
+	// Notes are facts about a plan that was read, that the user should know and that stop
+	// nothing. They are no part of the plan.
+	Notes []string
 }
 
 // Source names the model that a plan was made for. The digests are defined and

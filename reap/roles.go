@@ -93,6 +93,21 @@ func bystander(name string) bool {
 	})
 }
 
+// outsidePrefixes name the tensors outside of blocks that hold nothing for each expert,
+// whatever their dimensions (llama-arch.cpp), and those of parts that are no blocks of the
+// trunk.
+var outsidePrefixes = []string{
+	"token_embd", "token_types.", "position_embd.", "output.", "output_", "rope_freqs.", "rope_factors_",
+	"per_layer_", "altup_", "cls", "dense_2.", "dense_3.", "masked_embd_", "nextn.", "fc.", "d2t",
+	"enc.", "dec.", "v.", "mm.", "a.", "convnext.", "posnet.", "conv1d.", "conf_proj.", "markov_",
+}
+
+// outsider reports whether a tensor outside of blocks is known to hold nothing for each
+// expert.
+func outsider(name string) bool {
+	return slices.ContainsFunc(outsidePrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
+
 // A nameKind is what the name of a block's tensor says, after "blk.N.".
 type nameKind int
 

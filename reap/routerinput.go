@@ -15,8 +15,6 @@ type routerInput struct {
 	scale  []float64 // weights of the norm; nil for ones
 	shift  []float64 // bias of the norm; nil for none
 	factor float64
-	// raw says that the state is not normalised, so that its size is not known.
-	raw bool
 }
 
 // routerNorms names the tensor by which a block's router input is scaled after it was
@@ -42,8 +40,7 @@ func readRouterInput(m *gguf.Model, architecture string, l *Layer) (routerInput,
 	names := usualNorms
 	if name, special := routerNorms[architecture]; special {
 		if name == "" {
-			in.raw = true
-			return in, nil
+			return in, nil // the state is not normalised, and only ratios of deviations count
 		}
 		names = []string{name}
 	}

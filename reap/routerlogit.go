@@ -13,7 +13,6 @@ import (
 type routerLogits struct {
 	mean      []float64
 	deviation []float64
-	raw       bool // the state is not normalised, so that only ratios of deviations count
 }
 
 // readRouterLogits reads the router of a layer. Router and norm must be F32, F16 or BF16.
@@ -28,7 +27,7 @@ func readRouterLogits(ctx context.Context, m *gguf.Model, e *Experts, l *Layer, 
 	if err := in.check(router); err != nil {
 		return nil, err
 	}
-	logits := &routerLogits{raw: in.raw}
+	logits := &routerLogits{}
 	err = eachRows(router.Tensor, rowsAtOnce, func(first int, rows [][]float64) error {
 		deviations := in.deviations(rows)
 		for i, row := range rows {

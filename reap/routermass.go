@@ -42,6 +42,9 @@ import (
 // Router, norm and biases must be F32, F16 or BF16. A few router rows are held at a time. Bytes
 // read are reported to progress, which may be nil.
 func RouterMassScores(ctx context.Context, m *gguf.Model, e *Experts, progress func(bytes int64)) (*Scores, error) {
+	if err := massFault(e); err != nil {
+		return nil, err
+	}
 	return eachLayer(ctx, e, RouterMass, progress, func(ctx context.Context, l *Layer, progress func(bytes int64)) ([]float64, []int, error) {
 		logits, err := readRouterLogits(ctx, m, e, l, progress)
 		if err != nil {
@@ -60,6 +63,18 @@ func RouterMassScores(ctx context.Context, m *gguf.Model, e *Experts, progress f
 	})
 }
 
+// massFault says why the architecture's routers have no score of this kind.
+func massFault(e *Experts) error {
+	norm, special := routerNorms[e.Architecture]
+	switch {
+	case special && norm == "":
+		return fmt.Errorf("the routers of %s read a state that is not normalised, so %s cannot tell how large their logits are; use %s", e.Architecture, RouterMass, RouterNorm)
+	case e.Gating != Softmax && e.Gating != SoftmaxSelected && e.Gating != Sigmoid:
+		return fmt.Errorf("%s gates are not covered by %s; use %s", e.Gating, RouterMass, RouterNorm)
+	}
+	return nil
+}
+
 // expectedAbove is the number of experts to expect above the threshold.
 func expectedAbove(e *Experts) float64 {
 	return float64(e.Used) * float64(e.Groups) / float64(e.GroupsUsed)
@@ -76,15 +91,11 @@ type gate struct {
 func newGate(gating Gating, logits *routerLogits, bias []float64) (*gate, error) {
 	g := &gate{routerLogits: logits, bias: bias}
 	switch {
-	case logits.raw:
-		return nil, fmt.Errorf("the router reads a state that is not normalised, so %s cannot tell how large its logits are; use %s", RouterMass, RouterNorm)
 	case gating == Sigmoid && slices.ContainsFunc(logits.mean, func(m float64) bool { return m != 0 }):
 		return nil, fmt.Errorf("sigmoid gates with a bias on the logits are not covered by %s; use %s", RouterMass, RouterNorm)
 	case gating == Softmax || gating == SoftmaxSelected:
 		g.softmax = true
 		g.logZ = g.logMeanSum()
-	case gating != Sigmoid:
-		return nil, fmt.Errorf("%s gates are not covered by %s; use %s", gating, RouterMass, RouterNorm)
 	}
 	return g, nil
 }

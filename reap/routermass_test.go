@@ -105,7 +105,7 @@ func TestRouterMassRefuses(t *testing.T) {
 		want   string
 	}{
 		"sqrt softplus": {func() *recipe { return routed(SqrtSoftplus, 2, rows) },
-			"layer 0: sqrt(softplus) gates are not covered by router-mass; use router-norm"},
+			"sqrt(softplus) gates are not covered by router-mass; use router-norm"},
 		"state not normalised": {func() *recipe {
 			r := routed(Sigmoid, 2, rows)
 			r.arch = "smallthinker"

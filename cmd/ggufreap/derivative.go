@@ -151,7 +151,14 @@ func planFor(con *ui.Console, c *cli.Context, s *source) (*reap.Plan, error) {
 	case choosing(c):
 		return nil, args.Usagef("--plan and the choosing flags contradict each other, give one or the other")
 	}
-	return loadPlan(c, path, s, func(plan *reap.Plan) error { return applyRules(c, plan, s) })
+	plan, err := loadPlan(c, path, s, func(plan *reap.Plan) error { return applyRules(c, plan, s) })
+	if err != nil {
+		return nil, err
+	}
+	for _, note := range plan.Notes {
+		con.Warnf("%s: %s", text.Safe(path), note)
+	}
+	return plan, nil
 }
 
 // provenanceOf is what a derivative says of where it comes from, if it may.
@@ -199,8 +206,10 @@ func pruneSplit(c *cli.Context, s *source, planned int) (gguf.Split, error) {
 
 // release is what prune writes.
 func (d *derivative) release(c *cli.Context) *release.Release {
+	standing := string(d.source.standing())
 	return &release.Release{
 		Task:      "prune",
+		Standing:  &standing,
 		Folder:    c.String("output"),
 		Stem:      d.stem,
 		Layout:    d.layout,

@@ -11,6 +11,7 @@ import (
 // --split-half. Shares are from 0 to 1; a number that does not exist is null.
 type explanationDocument struct {
 	Schema     string             `json:"schema"`
+	Standing   string             `json:"standing"` // of the architecture\'s pruning
 	KeepCount  int                `json:"keep_count"`
 	Criterion  criterionOutput    `json:"criterion"`
 	Mass       *massOutput        `json:"mass"`
@@ -80,6 +81,7 @@ func (x *explanation) document(ch *choice) explanationDocument {
 	info, _ := reap.FindCriterion(ch.plan.Criterion.Name)
 	d := explanationDocument{
 		Schema:    "ggufreap/explanation/v1",
+		Standing:  string(reap.StandingOf(ch.plan.Source.Architecture)),
 		KeepCount: ch.plan.KeepCount,
 		Criterion: criterionOutput{info.Name, string(info.Evidence)},
 	}

@@ -150,6 +150,7 @@ func orNothing(path string) string {
 // describePlan prints what a plan keeps of a model and what that saves.
 func describePlan(con *ui.Console, s *source, plan *reap.Plan, contents gguf.Contents) {
 	con.Field("source", "%s, %s, %s", text.Safe(s.Name), text.Safe(s.experts.Architecture), text.Count(s.Shards, "shard"))
+	con.Field("pruning", "%s: %s", s.standing(), s.standing().Meaning())
 	con.Field("keep", "%d of %d experts in each of %s", plan.KeepCount, plan.NumExperts, text.Count(len(plan.Layers), "layer"))
 	con.Field("criterion", "%s", criterionText(plan.Criterion))
 	before, after := s.TensorBytes(), contentBytes(contents)

@@ -109,6 +109,7 @@ func reportRelease(con *ui.Console, c *cli.Context, r *release.Release, d *deriv
 		return con.JSON(r.Document())
 	}
 	con.Field("source", "%s, %s, %s", text.Safe(d.source.Name), text.Safe(d.source.experts.Architecture), text.Count(d.source.Shards, "shard"))
+	con.Field("pruning", "%s: %s", d.source.standing(), d.source.standing().Meaning())
 	con.Field("keep", "%d of %d experts in each of %s", d.plan.KeepCount, d.plan.NumExperts, text.Count(len(d.plan.Layers), "layer"))
 	con.Field("criterion", "%s", criterionText(d.plan.Criterion))
 	con.Field("source bytes", "%s", sourceBytes(c, r, d))

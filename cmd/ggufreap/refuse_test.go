@@ -156,7 +156,7 @@ func TestFlatScoresHint(t *testing.T) {
 func TestNamesWithoutADigest(t *testing.T) {
 	t.Chdir(t.TempDir())
 	spec := smallMoE()
-	spec.Tensors = slices.Insert(spec.Tensors, 0, vector("token\tembd.weight", 8), vector("b\nc", 8))
+	spec.Tensors = slices.Insert(spec.Tensors, 0, vector("token\tembd.weight", 9), vector("b\nc", 9))
 	spec.Metadata.Set("test.\x1f", gguf.Uint8Value(1))
 	source := write(t, spec, gguf.Split{})[0]
 	whole, err := os.ReadFile(source)

@@ -17,6 +17,7 @@ func ruleFlags() []cli.Flag {
 			Usage: "`nearest-kept`: where a table names the experts of a token (deepseek4), replace a dropped one by the kept expert with the most alike router row"},
 			reap.NearestKept),
 		&cli.StringSliceFlag{Name: "copy-key", Usage: "`KEY`: copy a metadata array that has an entry for each expert as it is (repeatable)"},
+		&cli.StringSliceFlag{Name: "copy-tensor", Usage: "`NAME`: copy a tensor of unknown role that has the expert count among its dims as it is (repeatable)"},
 		&cli.BoolFlag{Name: "allow-incomplete", Usage: "go on with a model that llama.cpp does not load, as its headers tell; the plan says so"},
 	}
 }

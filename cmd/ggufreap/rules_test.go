@@ -11,8 +11,8 @@ import (
 	"ggufreap/gguf/gguftest"
 )
 
-// small writes a small model of an architecture and returns its path.
-func small(t *testing.T, arch string, o gguftest.ArchitectureOptions, edit func(md *gguf.Metadata)) string {
+// small writes a small model of an architecture, with more tensors, and returns its path.
+func small(t *testing.T, arch string, o gguftest.ArchitectureOptions, edit func(md *gguf.Metadata), more ...gguftest.Tensor) string {
 	t.Helper()
 	spec, err := gguftest.Architecture(arch, o)
 	if err != nil {
@@ -21,6 +21,7 @@ func small(t *testing.T, arch string, o gguftest.ArchitectureOptions, edit func(
 	if edit != nil {
 		edit(spec.Metadata)
 	}
+	spec.Tensors = append(spec.Tensors, more...)
 	paths, err := spec.Write(t.TempDir(), gguf.Split{})
 	if err != nil {
 		t.Fatal(err)
@@ -38,6 +39,9 @@ func TestRules(t *testing.T) {
 	names := func(md *gguf.Metadata) {
 		md.Set("dots1.expert_names", gguf.TextsValue(strings.Split("abcdefghijklmnop", "")...))
 	}
+	mystery := func(name string, shape ...uint64) gguftest.Tensor {
+		return gguftest.Tensor{Name: name, Type: gguf.F32, Shape: shape}
+	}
 	for _, c := range []struct {
 		name, model string
 		args        []string
@@ -51,6 +55,10 @@ func TestRules(t *testing.T) {
 			"layer 3: has experts but no plan entry", []string{"--draft-layers", "as-last-layer"}, `"draft_layers": "as-last-layer"`},
 		{"array by expert", small(t, "dots1", gguftest.ArchitectureOptions{}, names), []string{"--keep", "12"},
 			`key "dots1.expert_names": has 16 entries`, []string{"--copy-key", "dots1.expert_names"}, `"keep_count": 12`},
+		{"tensor of unknown role", small(t, "dots1", gguftest.ArchitectureOptions{}, nil, mystery("blk.1.ffn_mystery.weight", 16, 4)), []string{"--keep", "12"},
+			"hint: --copy-tensor NAME copies such a tensor", []string{"--copy-tensor", "blk.1.ffn_mystery.weight"}, `"keep_count": 12`},
+		{"tensor outside of layers", small(t, "dots1", gguftest.ArchitectureOptions{}, nil, mystery("mystery.weight", 4, 16)), []string{"--keep", "12"},
+			`tensor "mystery.weight": shape [4 16] has the expert count, 16, and its role is not known`, []string{"--copy-tensor", "mystery.weight"}, `"keep_count": 12`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out")

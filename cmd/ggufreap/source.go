@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -35,24 +36,42 @@ func openSource(con *ui.Console, c *cli.Context) (*source, error) {
 		return nil, err
 	}
 	s := &source{Model: m}
-	if err := s.read(); err != nil {
+	if err := s.read(c.StringSlice("copy-tensor")...); err != nil {
 		m.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *source) read() error {
+func (s *source) read(copied ...string) error {
 	if err := s.CheckWritable(); err != nil {
 		return err
 	}
 	var err error
-	if s.experts, err = reap.ReadExperts(s.Model); err != nil {
-		return s.named(err)
+	if s.experts, err = reap.ReadExperts(s.Model, copied...); err != nil {
+		return s.named(explainUnknown(err, s.Model, copied))
 	}
 	s.loading = loadable.Check(s.Model)
 	s.structure, err = manifest.StructureDigest(s.Model)
 	return s.named(err)
+}
+
+// explainUnknown adds the flag that takes tensors of unknown roles where they are the only
+// fault.
+func explainUnknown(err error, m *gguf.Model, copied []string) error {
+	var faults reap.Faults
+	if !errors.As(err, &faults) {
+		return err
+	}
+	for _, fault := range faults {
+		if name, unquoted := strconv.Unquote(strings.TrimPrefix(fault.Where, "tensor ")); unquoted == nil {
+			copied = append(copied, name)
+		}
+	}
+	if _, other := reap.ReadExperts(m, copied...); other != nil {
+		return err
+	}
+	return hint.With(err, "--copy-tensor NAME copies such a tensor as it is, once you know that it holds nothing for each expert")
 }
 
 // named adds the name of the model to each line of an error that lacks it.
@@ -75,6 +94,9 @@ func (e sourceError) Error() string {
 }
 
 func (e sourceError) Unwrap() error { return e.err }
+
+// standing is what is known of the pruning of the source's architecture.
+func (s *source) standing() reap.Standing { return reap.StandingOf(s.experts.Architecture) }
 
 // unloadable returns why llama.cpp does not load the source.
 func (s *source) unloadable() []gguf.Problem {

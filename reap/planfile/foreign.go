@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"ggufreap/gguf/jsondoc"
+	"ggufreap/gguf/words"
 	"ggufreap/reap"
 )
 
@@ -42,7 +43,24 @@ func readForeign(root *jsondoc.Node, e *reap.Experts) (*reap.Plan, error) {
 	if err := f.faults.Err(); err != nil {
 		return nil, err
 	}
-	return reap.GivenPlan(e, f.form, f.keep), nil
+	plan := reap.GivenPlan(e, f.form, f.keep)
+	plan.Notes = f.notes(root)
+	return plan, nil
+}
+
+// notes tells what the plan says of its model that differs from this one and changes no
+// list.
+func (f *foreign) notes(root *jsondoc.Node) []string {
+	for _, key := range []string{"top_k", "num_experts_per_tok"} {
+		v := root.Get(key)
+		if v == nil || f.experts.Used == 0 {
+			continue
+		}
+		if n, ok := v.Int(); !ok || n != f.experts.Used {
+			return []string{fmt.Sprintf("%q is %s, and the model uses %s for a token: the lists may have been made for another routing", key, v.Describe(), words.Count(f.experts.Used, "expert"))}
+		}
+	}
+	return nil
 }
 
 func (f *foreign) read(root *jsondoc.Node) {

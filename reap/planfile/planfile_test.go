@@ -350,3 +350,18 @@ func wantFaults(t *testing.T, fs reap.Faults, texts ...string) {
 		t.Errorf("%d faults, want %d:\n%v", len(fs), len(texts), fs.Error())
 	}
 }
+
+// TestOtherTopK tells a plan that was made for another number of experts a token, and takes
+// its lists.
+func TestOtherTopK(t *testing.T) {
+	e := model(1)
+	for value, told := range map[string]bool{fmt.Sprint(e.Used): false, fmt.Sprint(e.Used + 1): true, `"2"`: true} {
+		p, err := Read([]byte(`{"top_k":`+value+`,"layers":{"1":{"keep":[5,1,6]}}}`), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (len(p.Notes) > 0) != told {
+			t.Errorf("top_k %s: notes %q", value, p.Notes)
+		}
+	}
+}

@@ -19,6 +19,7 @@ type expertsInfo struct {
 	Groups        *int             `json:"groups"`
 	GroupsUsed    *int             `json:"groups_used"`
 	Gating        *string          `json:"gating"`
+	Standing      string           `json:"standing"` // of the architecture's pruning
 	Layers        int              `json:"layers"`
 	FirstLayer    int              `json:"first_layer"`
 	SlabBytes     *int64           `json:"slab_bytes"`      // of one expert: projections, router row, bias
@@ -91,7 +92,7 @@ func (in *Inspection) addFaults(found *reap.Experts, faults reap.Faults) {
 // describeExperts says what is known of a model's experts; stated tells whether its
 // metadata is there.
 func describeExperts(e *reap.Experts, stated bool) *expertsInfo {
-	x := &expertsInfo{Count: e.Count, Layers: len(e.Layers), Keep: []keepInfo{}}
+	x := &expertsInfo{Count: e.Count, Standing: string(reap.StandingOf(e.Architecture)), Layers: len(e.Layers), Keep: []keepInfo{}}
 	if len(e.Layers) > 0 {
 		x.FirstLayer = e.Layers[0].Block
 	}

@@ -12,6 +12,7 @@ import (
 	"ggufreap/cmd/ggufreap/internal/ui/table"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
+	"ggufreap/reap"
 )
 
 // What the screen shows at most of a list that has no bound.
@@ -145,6 +146,7 @@ func showLayers(con *ui.Console, in *Inspection) {
 		return
 	}
 	con.Field("experts", "%s", strings.Join(expertParts(x), ", "))
+	con.Field("pruning", "%s: %s", x.Standing, reap.Standing(x.Standing).Meaning())
 	if x.SlabBytes != nil {
 		con.Field("one expert", "%s in %s", text.Size(*x.SlabBytes), text.Count(x.Layers, "layer"))
 	}

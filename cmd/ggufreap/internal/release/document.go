@@ -14,6 +14,7 @@ type Document struct {
 	WeightsDigest *string        `json:"weights_digest"` // likewise
 	Engine        *string        `json:"engine"`         // null where none was asked
 	Shards        []shardOutput  `json:"shards"`
+	Standing      *string        `json:"standing"` // of the architecture's pruning; null where nothing was pruned
 	Documents     []string       `json:"documents"`
 }
 
@@ -31,6 +32,7 @@ func (r *Release) Document() Document {
 		FileBytes:   r.Layout.Bytes(),
 		TensorBytes: r.Layout.TensorBytes(),
 		Documents:   r.documentNames(),
+		Standing:    r.Standing,
 	}
 	if r.Engine != "" {
 		d.Engine = &r.Engine

@@ -24,8 +24,9 @@ import (
 // A Release is a folder to be written: the shards of a layout, documents, and the
 // list of sums.
 type Release struct {
-	Task      string // for the progress bar
-	Folder    string // "" for a dry run
+	Task      string  // for the progress bar
+	Standing  *string // what is known of pruning the architecture; nil where nothing is pruned
+	Folder    string  // "" for a dry run
 	Stem      string
 	Layout    *gguf.Layout
 	Source    *gguf.Model

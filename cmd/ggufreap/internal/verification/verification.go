@@ -87,6 +87,9 @@ func (v *Job) findExperts(m *gguf.Model, r *verify.Report) {
 	for _, fault := range faults {
 		r.Add(expertFinding(m, fault))
 	}
+	if e != nil {
+		sayStanding(e, r)
+	}
 	if e == nil {
 		r.Checked = append(r.Checked, "experts: none, the model is dense")
 	} else if len(faults) == 0 {
@@ -96,6 +99,18 @@ func (v *Job) findExperts(m *gguf.Model, r *verify.Report) {
 		}
 		r.Checked = append(r.Checked, "experts: "+text.Count(tensors, "tensor")+" in "+text.Count(len(e.Layers), "layer")+" with "+text.Count(e.Count, "expert")+" each")
 	}
+}
+
+// sayStanding says what is known of pruning the architecture: one that was not judged is
+// noted.
+func sayStanding(e *reap.Experts, r *verify.Report) {
+	standing := reap.StandingOf(e.Architecture)
+	said := fmt.Sprintf("architecture %s: %s: %s", e.Architecture, standing, standing.Meaning())
+	if standing == reap.Judged {
+		r.Checked = append(r.Checked, said)
+		return
+	}
+	r.Gaps = append(r.Gaps, verify.Gap{What: said, Leaves: "whether experts are cut as the model wants it"})
 }
 
 // expertFinding names file and tensor of a fault that is about one tensor.
