@@ -184,3 +184,30 @@ func writeAlignment(md *Metadata) (int64, error) {
 	}
 	return n, nil
 }
+
+// LayoutWith lays the model out as it is, in the same shards, with other metadata. Later
+// shards keep theirs, but for the alignment.
+func (m *Model) LayoutWith(md *Metadata) (*Layout, error) {
+	c := m.Contents()
+	c.Metadata = md
+	alignment, err := c.check()
+	if err != nil {
+		return nil, err
+	}
+	layout := &Layout{}
+	for i, f := range m.Files {
+		var views []View
+		for _, t := range f.Tensors {
+			views = append(views, t.View())
+		}
+		own := f.Metadata
+		if i == 0 {
+			own = splitMetadata(md, 0, len(m.Files), len(c.Views))
+		} else if f.Alignment != alignment {
+			own = own.Clone()
+			own.Set(KeyAlignment, Uint32Value(uint32(alignment)))
+		}
+		layout.Shards = append(layout.Shards, newShardLayout(c.Version, own, views, alignment))
+	}
+	return layout, nil
+}

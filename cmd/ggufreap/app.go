@@ -60,6 +60,7 @@ func newApp(con *ui.Console) *cli.App {
 			planCommand(con),
 			pruneCommand(con),
 			reshardCommand(con),
+			editCommand(con),
 			diffCommand(con),
 			verifyCommand(con),
 			repairCommand(con),

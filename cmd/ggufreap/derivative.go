@@ -175,11 +175,22 @@ func derive(c *cli.Context, s *source, plan *reap.Plan, provenance reap.Provenan
 	if err != nil {
 		return gguf.Contents{}, s.named(err)
 	}
-	md, err := reap.Metadata(s.Model, s.experts, plan, provenance, c.StringSlice("copy-key")...)
+	md, err := derivedMetadata(c, s, plan, provenance)
 	if err != nil {
 		return gguf.Contents{}, s.named(err)
 	}
 	return gguf.Contents{Version: s.Files[0].Version, Metadata: md, Views: views}, nil
+}
+
+// derivedMetadata returns the metadata of the model that a plan makes of a source, with what
+// flags change of it.
+func derivedMetadata(c *cli.Context, s *source, plan *reap.Plan, provenance reap.Provenance) (*gguf.Metadata, error) {
+	md, err := reap.Metadata(s.Model, s.experts, plan, provenance, c.StringSlice("copy-key")...)
+	if err != nil {
+		return nil, err
+	}
+	md, _, err = applyChanges(c, md)
+	return md, err
 }
 
 // derivedStem names a derivative after its source: "X" that keeps 568 is "X-REAP568".

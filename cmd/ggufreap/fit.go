@@ -152,7 +152,7 @@ func outline(c *cli.Context, s *source, keep int, criterion reap.Criterion) (*gg
 func outlineIn(c *cli.Context, s *source, keep int, criterion reap.Criterion, split gguf.Split) (*gguf.Layout, error) {
 	plan := &reap.Plan{NumExperts: s.experts.Count, KeepCount: keep, Criterion: criterion}
 	s.claim(plan)
-	md, err := reap.Metadata(s.Model, s.experts, plan, provenanceOf(c, s, plan, manifest.DigestBytes(nil)), c.StringSlice("copy-key")...)
+	md, err := derivedMetadata(c, s, plan, provenanceOf(c, s, plan, manifest.DigestBytes(nil)))
 	if err != nil {
 		return nil, err
 	}

@@ -47,6 +47,7 @@ func pruneCommand(con *ui.Console) *cli.Command {
 				&cli.StringFlag{Name: "pin-source", Usage: "`FILE`: read the dropped experts too, in the same pass, and write the pin of the source"},
 			),
 			args.In("How to cut (as many shards as the source has, unless the preset says otherwise)", splitFlags()...),
+			args.In("Metadata", editFlags()...),
 			args.In("Output", slices.Concat(releaseFlags("the folder of the release", "SOURCE-REAPn"), []cli.Flag{
 				&cli.BoolFlag{Name: "no-provenance-keys", Usage: "leave out the reap.* keys that state the derivation"},
 				typeFlag(),

@@ -44,6 +44,7 @@ func reshardCommand(con *ui.Console) *cli.Command {
 		Description: reshardHelp,
 		Flags: slices.Concat(
 			args.In("How to cut", splitFlags()...),
+			args.In("Metadata", editFlags()...),
 			args.In("Output", slices.Concat(releaseFlags("the folder to write", "that of the source"), []cli.Flag{typeFlag()}, layoutFlags(), progressFlags(con))...),
 			fetchFlags(),
 		),
@@ -75,7 +76,11 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	layout, err := gguf.NewLayout(m.Contents(), split)
+	contents := m.Contents()
+	if contents.Metadata, _, err = applyChanges(c, contents.Metadata); err != nil {
+		return err
+	}
+	layout, err := gguf.NewLayout(contents, split)
 	if err != nil {
 		return err
 	}

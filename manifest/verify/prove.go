@@ -25,6 +25,9 @@ type ProveOptions struct {
 	// MayChange reports whether pruning may add or change a key, beside the expert count,
 	// and the value that it must then have, nil for any; nil allows none.
 	MayChange func(key string) (value *gguf.Value, ok bool)
+	// Stated reports whether the release states that it changed a key, in whatever way; nil
+	// for none.
+	Stated func(key string) bool
 	// File names the file that holds a tensor of the release, for findings; nil for none.
 	File func(tensor string) string
 }

@@ -56,6 +56,9 @@ func (p *prover) wrongCount(c manifest.PairChange) string {
 
 // wrongKey says what is wrong with a change of any other key, or "".
 func (p *prover) wrongKey(c manifest.PairChange) string {
+	if p.options.Stated != nil && p.options.Stated(c.Key) {
+		return ""
+	}
 	if p.options.MayChange == nil || c.Change != manifest.Added && c.Change != manifest.Changed {
 		return c.String()
 	}

@@ -15,6 +15,7 @@ import (
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
+	"ggufreap/gguf/edit"
 	"ggufreap/manifest"
 	"ggufreap/manifest/verify"
 	"ggufreap/reap"
@@ -34,6 +35,7 @@ func (v *Job) Prove(m *gguf.Model, source *manifest.Pin) verify.ProveOptions {
 		}
 	}
 	v.readPlan(experts)
+	edited := edit.Edited(m.Metadata())
 	return verify.ProveOptions{
 		Keep:      v.layers,
 		ExpertIDs: func(tensor string) bool { return tables[tensor] },
@@ -42,6 +44,7 @@ func (v *Job) Prove(m *gguf.Model, source *manifest.Pin) verify.ProveOptions {
 		},
 		OldIDs:    func(tensor string, keep []int) (manifest.Sum, error) { return oldIDs(m.Tensor(tensor), keep) },
 		MayChange: v.mayChange,
+		Stated:    func(key string) bool { return key == edit.KeyEdited || slices.Contains(edited, key) },
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"ggufreap/cmd/ggufreap/internal/release"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
+	"ggufreap/gguf/edit"
 	"ggufreap/manifest"
 	"ggufreap/manifest/verify"
 	"ggufreap/reap"
@@ -196,7 +197,7 @@ func keyDifferences(plan *reap.Plan, digest manifest.Digest, md *gguf.Metadata) 
 		switch {
 		case known && (got.Type() != says.Type() || valueText(got) != valueText(says)):
 			wrong = append(wrong, fmt.Sprintf("key %q is %s, the plan says %s", key, valueText(got), valueText(says)))
-		case !known && key != reap.KeySourceWeights && key != reap.KeySourcePin:
+		case !known && key != reap.KeySourceWeights && key != reap.KeySourcePin && key != edit.KeyEdited:
 			wrong = append(wrong, fmt.Sprintf("key %q is none of those that state a derivation", key))
 		}
 	}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/inspect"
+	"ggufreap/cmd/ggufreap/internal/metadata"
+	"ggufreap/cmd/ggufreap/internal/release"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
+	"ggufreap/gguf"
+	"ggufreap/gguf/edit"
+)
+
+const editHelp = `Change metadata keys of a model or set, everything else byte for byte.
+
+Usage:
+  ggufreap edit [flags] -o DIR MODEL
+
+Keys keep their types and their places, tensors their bytes, their order and
+their shards; the weights digest stays the same. The source is only read. DIR
+gets the files, pin.json.zst and, last of all, MANIFEST.sha256. The key
+reap.edited_keys names what was changed, so that "verify --source-pin" tells
+stated changes from others.
+
+Keys that decide how an engine computes (all that begin with the architecture's
+name, the alignment, and what makes tokens of a text) want --force.
+
+` + interruptHelp + `
+Flags:
+
+Examples:
+  ggufreap edit --set general.name="My K3" -o named K3-00001-of-00009.gguf
+  ggufreap edit --set tokenizer.chat_template=@chat.jinja -o fixed K3.gguf
+  ggufreap edit --set general.tags='["a","b"]' --unset general.url -o out K3
+  ggufreap edit --set kimi-k3.rope.freq_base:f32=50000 --force -o out K3
+`
+
+func editCommand(con *ui.Console) *cli.Command {
+	return &cli.Command{
+		Name:        "edit",
+		Usage:       "change metadata keys, everything else byte for byte",
+		Description: editHelp,
+		Flags: slices.Concat(
+			args.In("What to change", editFlags()...),
+			args.In("Output", slices.Concat(releaseFlags("the folder to write", "that of the source"), []cli.Flag{
+				&cli.BoolFlag{Name: "no-provenance-keys", Usage: "leave out the key that names what was changed"},
+				typeFlag(),
+			}, layoutFlags(), progressFlags(con))...),
+			fetchFlags(),
+		),
+		Action: func(c *cli.Context) error { return editAction(con, c) },
+	}
+}
+
+func editAction(con *ui.Console, c *cli.Context) error {
+	if err := checkFolder(c); err != nil {
+		return err
+	}
+	m, err := openArtifact(con, c)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	if err := m.CheckWritable(); err != nil {
+		return err
+	}
+	inspect.Warn(con, m)
+	stem, err := stemFlag(c, m.Name)
+	if err != nil {
+		return err
+	}
+	md, changes, err := applyChanges(c, m.Metadata())
+	if err != nil {
+		return err
+	}
+	if len(changes) == 0 {
+		return hint.With(args.Usagef("nothing says what to change"), "--set KEY=VALUE, --unset KEY, --rename OLD=NEW")
+	}
+	layout, err := m.LayoutWith(md)
+	if err != nil {
+		return err
+	}
+	r := &release.Release{
+		Task:   "edit",
+		Folder: c.String("output"),
+		Stem:   stem,
+		Layout: layout,
+		Source: m,
+		Slabs:  soundSlabs(m),
+		IDs:    soundIDs(m),
+		Whole:  true,
+	}
+	if err := judgeLayout(con, c, r); err != nil {
+		return err
+	}
+	if !c.Bool("dry-run") {
+		if err := release.Write(c.Context, con, r, writeOptions(c)); err != nil {
+			return err
+		}
+	}
+	if c.Bool("json") {
+		err = con.JSON(r.Document())
+	} else {
+		describeChanges(con, m.Metadata(), md, changes)
+		describeFetched(con, m)
+		release.Describe(con, r)
+	}
+	if err != nil || !c.Bool("dry-run") {
+		return err
+	}
+	return r.CheckRoom(writeOptions(c))
+}
+
+// describeChanges prints what each key was and is.
+func describeChanges(con *ui.Console, was, is *gguf.Metadata, changes []edit.Change) {
+	for _, change := range changes {
+		old, there := was.Get(change.Key)
+		now, stays := is.Get(change.Key)
+		switch {
+		case change.Rename != "":
+			con.Field("renamed", "%s is now %s", text.Safe(change.Key), text.Safe(change.Rename))
+		case !stays:
+			con.Field("removed", "%s, it was %s %s", text.Safe(change.Key), old.TypeName(), metadata.Short(old))
+		case !there:
+			con.Field("added", "%s: %s %s", text.Safe(change.Key), now.TypeName(), metadata.Short(now))
+		default:
+			con.Field("changed", "%s: %s %s, it was %s %s", text.Safe(change.Key), now.TypeName(), metadata.Short(now), old.TypeName(), metadata.Short(old))
+		}
+	}
+	con.Field("weights", "unchanged: every tensor is copied byte for byte")
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/files"
+	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/gguf"
+	"ggufreap/gguf/edit"
+)
+
+// editFlags are those that change metadata.
+func editFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "set", Usage: "`KEY=VALUE`: give a key this value, of the type that it has; KEY:TYPE=VALUE for another type (u32, str, bool, str[] and so on), lists as JSON, KEY=@FILE for what a file holds (repeatable)"},
+		&cli.StringSliceFlag{Name: "unset", Usage: "`KEY`: remove a key (repeatable)"},
+		&cli.StringSliceFlag{Name: "rename", Usage: "`OLD=NEW`: give a key another name (repeatable)"},
+	}
+}
+
+// readChanges reads what the flags of editFlags ask for: first what is renamed, then what is
+// removed, then what is set.
+func readChanges(c *cli.Context) ([]edit.Change, error) {
+	var changes []edit.Change
+	for _, pair := range c.StringSlice("rename") {
+		old, key, ok := strings.Cut(pair, "=")
+		if !ok || old == "" || key == "" {
+			return nil, args.Usagef("--rename is %q, want OLD=NEW", pair)
+		}
+		changes = append(changes, edit.Change{Key: old, Rename: key})
+	}
+	for _, key := range c.StringSlice("unset") {
+		changes = append(changes, edit.Change{Key: key})
+	}
+	for _, pair := range c.StringSlice("set") {
+		change, err := readSet(pair)
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, change)
+	}
+	return changes, nil
+}
+
+// readSet reads one value of --set.
+func readSet(pair string) (edit.Change, error) {
+	key, value, ok := strings.Cut(pair, "=")
+	if !ok || key == "" {
+		return edit.Change{}, args.Usagef("--set is %q, want KEY=VALUE", pair)
+	}
+	set := &edit.Text{Data: value}
+	if name, typ, typed := strings.Cut(key, ":"); typed {
+		key, set.Type = name, typ
+	}
+	path, file := strings.CutPrefix(value, "@")
+	switch {
+	case strings.HasPrefix(path, "@"):
+		set.Data = path // @@ for a text that begins with one
+	case file:
+		data, err := files.Read(path)
+		if err != nil {
+			return edit.Change{}, err
+		}
+		set.Data = string(data)
+	}
+	return edit.Change{Key: key, Value: set}, nil
+}
+
+// applyChanges returns metadata with what the flags ask for, and states which keys that were.
+func applyChanges(c *cli.Context, md *gguf.Metadata) (*gguf.Metadata, []edit.Change, error) {
+	changes, err := readChanges(c)
+	if err != nil || len(changes) == 0 {
+		return md, nil, err
+	}
+	md, err = edit.Apply(md, changes, c.Bool("force"))
+	switch {
+	case errors.Is(err, edit.ErrComputes):
+		return nil, nil, hint.With(err, "--force changes it all the same")
+	case err != nil:
+		return nil, nil, explainType(err)
+	}
+	if !c.Bool("no-provenance-keys") {
+		edit.State(md, changes)
+	}
+	return md, changes, nil
+}
+
+// explainType adds how a type is stated.
+func explainType(err error) error {
+	if strings.Contains(err.Error(), "nothing says what type") {
+		return hint.With(err, "--set KEY:TYPE=VALUE states it: u8, i8, u16, i16, u32, i32, u64, i64, f32, f64, bool, str, or one of them with [] for a list")
+	}
+	return fmt.Errorf("changing metadata: %w", err)
+}

@@ -1,0 +1,135 @@
+// Package edit changes metadata of models: it makes values from text and knows which keys
+// may be changed. Writing what comes of it is for others.
+package edit
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ggufreap/gguf"
+)
+
+// KeyEdited names the keys that were changed, set, renamed or removed, sorted. It is what a
+// model says of itself, and lets a proof tell stated changes from others.
+const KeyEdited = "reap.edited_keys"
+
+// A Change is one thing to do to a model's metadata.
+type Change struct {
+	Key    string
+	Value  *Text  // to set; nil to remove the key or to rename it
+	Rename string // the new key, or ""
+}
+
+// A Text is a value that is to be set, as it was typed.
+type Text struct {
+	Type string // "u32", "str[]"; "" for that of the value that is there
+	Data string // of a list: a JSON list
+}
+
+// ErrComputes says that a key decides how an engine computes.
+var ErrComputes = errors.New("decides how an engine computes, so that the same weights may give other answers")
+
+// Apply returns metadata with the changes made in order. All else keeps its bytes and its
+// place. Unless computing is set, keys that decide how an engine computes are refused with
+// [ErrComputes]. Keys of the split and those that state a release's making are refused.
+func Apply(md *gguf.Metadata, changes []Change, computing bool) (*gguf.Metadata, error) {
+	md = md.Clone()
+	for _, c := range changes {
+		for _, key := range []string{c.Key, c.Rename} {
+			if err := check(md.Architecture(), key, computing); err != nil {
+				return nil, err
+			}
+		}
+		var err error
+		if md, err = c.apply(md); err != nil {
+			return nil, fmt.Errorf("key %q: %w", c.Key, err)
+		}
+	}
+	return md, nil
+}
+
+func (c Change) apply(md *gguf.Metadata) (*gguf.Metadata, error) {
+	old, there := md.Get(c.Key)
+	switch {
+	case c.Value != nil:
+		v, err := c.Value.value(old, there)
+		if err != nil {
+			return nil, err
+		}
+		md.Set(c.Key, v)
+		return md, nil
+	case !there:
+		return nil, errors.New("is not there")
+	case c.Rename == "":
+		return md.Without(func(key string) bool { return key == c.Key }), nil
+	}
+	if _, taken := md.Get(c.Rename); taken {
+		return nil, fmt.Errorf("%q is there already", c.Rename)
+	}
+	renamed := gguf.NewMetadata()
+	for key, v := range md.All() {
+		if key == c.Key {
+			key = c.Rename
+		}
+		renamed.Set(key, v)
+	}
+	return renamed, nil
+}
+
+// State adds to the keys that metadata names as edited.
+func State(md *gguf.Metadata, changes []Change) {
+	keys := Edited(md)
+	for _, c := range changes {
+		keys = append(keys, c.Key)
+		if c.Rename != "" {
+			keys = append(keys, c.Rename)
+		}
+	}
+	if slices.Sort(keys); len(keys) > 0 {
+		md.Set(KeyEdited, gguf.TextsValue(slices.Compact(keys)...))
+	}
+}
+
+// Edited returns the keys that metadata names as edited.
+func Edited(md *gguf.Metadata) []string {
+	v, ok := md.Get(KeyEdited)
+	if !ok || v.TypeName() != "str[]" {
+		return nil
+	}
+	var keys []string
+	v.Each(func(_ int64, e gguf.Value) error { // what cannot be read is not named
+		key, _ := e.Text()
+		keys = append(keys, key)
+		return nil
+	})
+	return keys
+}
+
+// check refuses a key that is not to be changed.
+func check(arch, key string, computing bool) error {
+	switch {
+	case key == "":
+		return nil
+	case strings.HasPrefix(key, "split."):
+		return fmt.Errorf("key %q says how the model is cut, which is for writing it to say", key)
+	case strings.HasPrefix(key, "reap."):
+		return fmt.Errorf("key %q states how the model was made", key)
+	case computes(arch, key) && !computing:
+		return fmt.Errorf("key %q %w", key, ErrComputes)
+	}
+	return nil
+}
+
+// computes reports whether an engine reads more from a key than a name or a text: all that
+// stands below the architecture, and what makes tokens of a text.
+func computes(arch, key string) bool {
+	switch key {
+	case gguf.KeyArchitecture, gguf.KeyAlignment, "general.quantization_version":
+		return true
+	}
+	rest, tokenizer := strings.CutPrefix(key, "tokenizer.ggml.")
+	special := strings.HasSuffix(rest, "_token_id") || strings.HasSuffix(rest, "_token_ids") || strings.HasPrefix(rest, "add_")
+	return arch != "" && strings.HasPrefix(key, arch+".") || tokenizer && !special
+}
