@@ -142,9 +142,13 @@ func (s forgeries) make(t *testing.T, kind forgeryKind) string {
 	if kind.files != nil {
 		kind.files(f)
 	}
-	// Without a list the folder may hold one artifact only, so that the pin is made of a shard.
+	// A folder with a list is a release, which keeps its pin; without one it may hold one artifact
+	// only, so that the pin is made of a shard.
+	for _, name := range []string{manifest.PinName, manifest.SumsName} {
+		os.Remove(f.path(name))
+	}
 	if first := f.shards(); len(first) > 0 {
-		ggufreap(t, "pin", "--force", "-o", f.path(manifest.PinName), first[0])
+		ggufreap(t, "pin", "-o", f.path(manifest.PinName), first[0])
 	}
 	f.list()
 	if kind.unlisted != nil {
@@ -243,7 +247,7 @@ var expertForgeries = []forgeryKind{
 	{name: "router rows swapped", contents: swapped(1, 3, "blk.1.ffn_gate_inp.weight"), want: "other tensors of the block have expert"},
 	{name: "biases swapped", contents: swapped(0, 1, "blk.2.exp_probs_b.bias"), want: "other tensors of the block have expert"},
 	{name: "router and bias swapped together", contents: swapped(4, 9, "blk.1.ffn_gate_inp.weight", "blk.1.exp_probs_b.bias"), want: "other tensors of the block have expert"},
-	{name: "two experts swapped whole", contents: swapped(0, 5, routed...), want: "the plan says"},
+	{name: "two experts swapped whole", contents: swapped(0, 5, routed...), want: "layer 1: the plan's experts in another order"},
 	{name: "a dropped expert's part", contents: func(f *forgery, c *gguf.Contents) {
 		own := f.data(c, "blk.1.ffn_up_exps.weight")
 		source := tensorData(f.T, f.source, "blk.1.ffn_up_exps.weight")
@@ -281,7 +285,7 @@ var expertForgeries = []forgeryKind{
 				return
 			}
 		}
-	}, want: "the plan says"},
+	}, want: "not kept, which the plan keeps"},
 	{name: "two layers swapped", contents: func(f *forgery, c *gguf.Contents) {
 		for _, tensor := range routed {
 			a, b := viewOf(f.T, c, tensor), viewOf(f.T, c, strings.Replace(tensor, "blk.1", "blk.2", 1))
@@ -548,7 +552,9 @@ var documentForgeries = []forgeryKind{
 	{name: "a plan of another criterion", files: func(f *forgery) { f.replace("plan.json", "seeded-random", "router-mass") }, want: "plan"},
 	{name: "no plan", files: func(f *forgery) { os.Remove(f.path("plan.json")) }, args: []string{"--strict"}, want: "is not there; key"},
 	{name: "the pin of another model", unlisted: func(f *forgery) {
-		succeed(f.T, "pin", "--force", "-o", f.path(manifest.PinName), filepath.Dir(f.source.Paths()[0]))
+		os.Remove(f.path(manifest.PinName))
+		os.Remove(f.path(manifest.SumsName))
+		succeed(f.T, "pin", "-o", f.path(manifest.PinName), filepath.Dir(f.source.Paths()[0]))
 		f.list()
 	}, want: "the pin says"},
 	{name: "no list", unlisted: func(f *forgery) { os.Remove(f.path(manifest.SumsName)) }, args: []string{"--complete"}, want: "there is no MANIFEST.sha256"},

@@ -358,7 +358,7 @@ func TestVerifyHoldsThePlanAgainstTheRelease(t *testing.T) {
 		want string
 	}{
 		{[]string{"--source-pin", "source.pin.json.zst"}, exitOK, "the experts found by their bytes are those that it keeps"},
-		{[]string{"--source-pin", "source.pin.json.zst", "--plan", "other.json"}, exitDiffers, "blk.1 is the source's expert 2, the plan says 3"},
+		{[]string{"--source-pin", "source.pin.json.zst", "--plan", "other.json"}, exitDiffers, "layer 1: expert 2 is kept, which the plan drops; expert 3 is not kept, which the plan keeps"},
 		{[]string{"--source-pin", "source.pin.json.zst", "--plan", "broken.json"}, exitFailed, "broken.json: plan: "},
 		{[]string{"--source-pin", "source.pin.json.zst", "--plan", "none.json"}, exitFailed, "none.json: no such file"},
 		{[]string{"--plan", "other.json"}, exitFailed, "--source is needed too"},

@@ -25,25 +25,24 @@ Usage:
   ggufreap verify [flags] MODEL
 
 In a folder with a MANIFEST.sha256 every listed file must be there with the
-listed bytes, and every model file must be listed. The shards must be complete
-and agree, offsets and sizes must lie inside the files, and every routed tensor,
-router and bias must have as many experts as the metadata says. A pin.json.zst
-tells which tensor and which expert is not what it should be, and plan.json
-must fit the model. The headers must have what llama.cpp asks for when it loads
-a model. Everything found is listed at once, and so is what was not checked and
-what that leaves unproven.
+listed bytes, and every model file, told by its first bytes, must be listed. The
+shards must be complete and agree, offsets and sizes must lie inside the files,
+padding must be zero, and every routed tensor, router and bias must have as many
+experts as the metadata says. A pin.json.zst tells which tensor and which expert
+is not what it should be, and plan.json must fit the model and its reap.* keys.
+SHA256SUMS, *.sha256 and names of blobs that are digests are used where they lie
+beside the model. Everything found is listed at once, and so is what was not
+checked and what is therefore not shown.
 
 A folder is what lies right in it, and what MANIFEST.sha256 lists below it. With
 a list it may hold several models, all of which are checked; expectations, pin
 and plan are about the largest. Without one it must hold exactly one.
 
 Only noted, unless --strict makes findings of them, are files that are no models
-and that MANIFEST.sha256 does not list, other folders, what inspect calls a
-warning, such as a missing tokenizer or what llama.cpp refuses, and a plan.json
+and that MANIFEST.sha256 does not list, files that can run code, links that lead
+out of the folder, other folders, keys that no digest counts, what inspect calls
+a warning, such as a missing tokenizer or what llama.cpp refuses, and a plan.json
 that is not there though the metadata names a plan.
-
-With --against every model file must be the one that the hub lists at an
-address, by size and SHA-256. The listing is asked for, and nothing else.
 
 With --source-pin the release is proven to be made of its source's bytes; the
 source itself is not needed. Every tensor is the source's, or consists of the

@@ -87,7 +87,7 @@ func (c *checker) pin(ctx context.Context, p *manifest.Pin) error {
 	if err != nil {
 		return err
 	}
-	comparison := &comparison{report: c.report, got: got, want: p, quick: c.options.Quick, file: fileOfTensor(c.model, filepath.Base)}
+	comparison := &comparison{report: c.report, got: got, want: p, quick: c.options.Quick, file: fileOfTensor(c.model, filepath.Base), offset: offsetOf(c.model)}
 	same := comparison.run()
 	switch {
 	case c.options.Quick:
@@ -97,6 +97,11 @@ func (c *checker) pin(ctx context.Context, p *manifest.Pin) error {
 		c.report.checked(fmt.Sprintf("the same model: pin digest %s", p.PinDigest))
 	}
 	return nil
+}
+
+// offsetOf returns a function that tells where the data of a tensor begins in its file.
+func offsetOf(m *gguf.Model) func(tensor string) int64 {
+	return func(tensor string) int64 { return m.Tensor(tensor).DataOffset() }
 }
 
 // fileOfTensor returns a function that names the file of a tensor.

@@ -100,10 +100,29 @@ func checkFindings(t *testing.T, got, want []Finding) {
 			t.Errorf("finding %d says %q, want %q", i, g.What, w.What)
 		}
 		g.What = w.What
+		if w.Length == 0 {
+			g.Offset, g.Length = 0, 0
+		}
 		if g != w {
 			t.Errorf("finding %d is %+v, want %+v", i, got[i], w)
 		}
 	}
+}
+
+// TestCheckNamesRangesOfBytes changes experts that follow each other, and one alone.
+func TestCheckNamesRangesOfBytes(t *testing.T) {
+	const exps, size = "blk.1.ffn_up_exps.weight", 64 * 50 / 32 * 34
+	pin := mustPin(t, modeltest.New(t, modeltest.Contents(1), gguf.Split{Shards: 3}), manifest.BuildOptions{Slabs: gguftest.MixedSlabs})
+	c := modeltest.Contents(1)
+	for _, expert := range []int{1, 2, 3, 5} {
+		modeltest.ChangedData(modeltest.View(c, exps), expert*size)
+	}
+	m := modeltest.New(t, c, gguf.Split{})
+	at := m.Tensor(exps).DataOffset()
+	checkFindings(t, mustCheck(t, m, pin, CheckOptions{}).Findings, []Finding{
+		{Kind: KindDigest, File: "m.gguf", Tensor: exps, Expert: manifest.NoExpert, What: "experts 1 to 3 are not those pinned", Offset: at + size, Length: 3 * size},
+		{Kind: KindDigest, File: "m.gguf", Tensor: exps, Expert: 5, What: "the pin says", Offset: at + 5*size, Length: size},
+	})
 }
 
 // TestCheckSeesBytesOfNoTensor flips a byte of padding: no tensor and no key differs.

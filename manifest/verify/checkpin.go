@@ -10,10 +10,6 @@ import (
 	"ggufreap/manifest"
 )
 
-// maxSlabFindings bounds the findings about the slabs of one tensor: there can be a
-// quarter of a million in a model that is another one altogether.
-const maxSlabFindings = 50
-
 // A comparison holds what was measured of an artifact against a pin, and notes the
 // differences in a report.
 type comparison struct {
@@ -21,6 +17,7 @@ type comparison struct {
 	got, want *manifest.Pin
 	quick     bool                       // got has no digests of data
 	file      func(tensor string) string // that holds a tensor of got
+	offset    func(tensor string) int64  // of its data there
 }
 
 // run compares everything and reports whether weights and metadata are those pinned.
@@ -65,44 +62,63 @@ func (c *comparison) tensors() {
 func (c *comparison) tensor(change manifest.TensorChange) {
 	switch change.Change {
 	case manifest.Added:
-		c.find(KindExtra, change.B, manifest.NoExpert, change.StructureText())
+		c.find(KindExtra, change.B, change.StructureText())
 	case manifest.Removed:
-		c.find(KindMissing, change.A, manifest.NoExpert, change.StructureText())
+		c.find(KindMissing, change.A, change.StructureText())
 	case manifest.Changed:
 		if c.slabs(change.B, change.A) == 0 {
 			what := fmt.Sprintf("blake3 is %s, the pin says %s", change.B.BLAKE3, change.A.BLAKE3)
 			if change.A.BLAKE3 == change.B.BLAKE3 {
 				what = "the pin has another order of the experts by nearness"
 			}
-			c.find(KindDigest, change.B, manifest.NoExpert, what)
+			c.find(KindDigest, change.B, what)
 		}
 	default:
-		c.find(KindStructure, change.B, manifest.NoExpert, change.StructureText())
+		c.find(KindStructure, change.B, change.StructureText())
 	}
 }
 
-// slabs compares the slabs of a tensor and returns how many differ. A pin whose tensor
-// digest is right and a slab's is not would mislead whoever trusts the slab's.
+// slabs compares the slabs of a tensor and returns how many differ. Those that follow each
+// other are one finding. A pin whose tensor digest is right and a slab's is not would mislead
+// whoever trusts the slab's.
 func (c *comparison) slabs(g, w *manifest.Tensor) int {
 	if g.SlabCount() != w.SlabCount() {
 		return 0
 	}
+	differs := func(i int) bool { return i < g.Slabs.Count && !bytes.Equal(g.Slabs.At(i), w.Slabs.At(i)) }
 	found := 0
-	for i := range w.SlabCount() {
-		if a, b := g.Slabs.At(i), w.Slabs.At(i); !bytes.Equal(a, b) {
-			if found++; found <= maxSlabFindings {
-				c.find(KindDigest, g, i, fmt.Sprintf("%s, the pin says %x", manifest.SlabText(g, a), b))
-			}
+	for i := 0; i < w.SlabCount(); i++ {
+		n := 0
+		for differs(i + n) {
+			n++
 		}
-	}
-	if found > maxSlabFindings {
-		c.find(KindDigest, g, manifest.NoExpert, words.Count(found-maxSlabFindings, "more expert")+" "+words.Verb(found-maxSlabFindings, "differs", "differ"))
+		if n > 0 {
+			c.slabRange(g, w, i, n)
+		}
+		found += n
+		i += n
 	}
 	return found
 }
 
-func (c *comparison) find(kind Kind, t *manifest.Tensor, expert int, what string) {
-	c.report.Add(Finding{Kind: kind, File: c.file(t.Name), Tensor: t.Name, Expert: expert, What: what})
+// slabRange reports n experts of a tensor that are not as pinned.
+func (c *comparison) slabRange(g, w *manifest.Tensor, first, n int) {
+	size := g.Size / int64(g.Slabs.Count)
+	f := Finding{Kind: KindDigest, File: c.file(g.Name), Tensor: g.Name, Expert: first, Offset: c.offset(g.Name) + int64(first)*size, Length: int64(n) * size}
+	if f.What = fmt.Sprintf("%s, the pin says %x", manifest.SlabText(g, g.Slabs.At(first)), w.Slabs.At(first)); n > 1 {
+		f.Expert = manifest.NoExpert
+		f.What = fmt.Sprintf("experts %d to %d are not those pinned", first, first+n-1)
+	}
+	c.report.Add(f)
+}
+
+// find reports a tensor that is not as pinned; of one with other bytes, where they are.
+func (c *comparison) find(kind Kind, t *manifest.Tensor, what string) {
+	f := Finding{Kind: kind, File: c.file(t.Name), Tensor: t.Name, Expert: manifest.NoExpert, What: what}
+	if kind == KindDigest {
+		f.Offset, f.Length = c.offset(t.Name), t.Size
+	}
+	c.report.Add(f)
 }
 
 // metadata compares all keys but split.*.

@@ -64,7 +64,7 @@ func (v *verifier) comparePin() {
 }
 
 func (v *verifier) comparison(got *manifest.Pin, quick bool) *comparison {
-	return &comparison{report: v.report, got: got, want: v.pin, quick: quick, file: v.fileOf()}
+	return &comparison{report: v.report, got: got, want: v.pin, quick: quick, file: v.fileOf(), offset: offsetOf(v.main())}
 }
 
 // fileOf returns a function that names the file of a tensor of the main model.
@@ -86,7 +86,7 @@ func (v *verifier) pinSays(name string, sum manifest.Sum) string {
 // prove proves the main model from its source's pin.
 func (v *verifier) prove() {
 	if v.options.Source == nil {
-		v.report.gap("no pin of the source was given", "whether the weights are those of the model that they are said to be from")
+		v.report.gap("no pin of the source was given", "that the weights come from the claimed source")
 		return
 	}
 	if v.got == nil {
@@ -97,7 +97,7 @@ func (v *verifier) prove() {
 	if v.options.Prove != nil {
 		o = v.options.Prove(v.main(), v.options.Source)
 	}
-	o.File = v.fileOf()
+	o.File, o.Offset = v.fileOf(), offsetOf(v.main())
 	plans := v.report.Found()[KindPlan]
 	proof := prove(v.got, v.options.Source, o, v.report)
 	v.report.Proof = proof

@@ -30,6 +30,8 @@ type ProveOptions struct {
 	Stated func(key string) bool
 	// File names the file that holds a tensor of the release, for findings; nil for none.
 	File func(tensor string) string
+	// Offset returns where in that file its data begins; nil where nobody can tell.
+	Offset func(tensor string) int64
 }
 
 // A Proof says which bytes of a release are its source's, as far as the digests of both
@@ -158,7 +160,14 @@ func (p *prover) tensor(r, s *manifest.Tensor) {
 	case r.BLAKE3 == s.BLAKE3:
 		p.prove(r.Name, r.Size, ProvenIdentical)
 	default:
-		p.find(KindDigest, r.Name, manifest.NoExpert, "blake3 is %s, the source has %s", r.BLAKE3, s.BLAKE3)
+		f := Finding{Kind: KindDigest, Tensor: r.Name, Expert: manifest.NoExpert, What: fmt.Sprintf("blake3 is %s, the source has %s", r.BLAKE3, s.BLAKE3)}
+		if p.options.File != nil {
+			f.File = p.options.File(r.Name)
+		}
+		if p.options.Offset != nil {
+			f.Offset, f.Length = p.options.Offset(r.Name), r.Size
+		}
+		p.report.Add(f)
 	}
 }
 

@@ -92,7 +92,7 @@ func TestProveNamesEveryForgery(t *testing.T) {
 				modeltest.PutSlab(*c, tensor, 4, 3, modeltest.SlabOf(*c, tensor, 4, 0))
 			}
 		}, 0, []Finding{finding(KindExperts, "F", "blk.2.ffn_gate_inp.weight", 3, "is the source's expert 8 of blk.2, which is there already"),
-			finding(KindPlan, "F", "blk.2.ffn_gate_inp.weight", 3, "blk.2 is the source's expert 8, the plan says 4")}},
+			finding(KindPlan, "F", "blk.2.ffn_gate_inp.weight", manifest.NoExpert, "layer 2: expert 4 is not kept, which the plan keeps")}},
 		"a tensor dropped": {func(c *gguf.Contents) {
 			c.Views = slices.DeleteFunc(c.Views, func(v gguf.View) bool { return v.Name == bias })
 		}, 0, []Finding{finding(KindMissing, "F", bias, manifest.NoExpert, "is a tensor of the source, and not there")}},
@@ -114,7 +114,7 @@ func TestProveNamesEveryForgery(t *testing.T) {
 			*v = modeltest.DataView(up, v.Type, []uint64{32, 5, 3}, modeltest.ViewData(*v)[:170*3])
 		}, 4*(96+4+170+54) + 3*170, []Finding{
 			finding(KindStructure, "F", up, manifest.NoExpert, `has 3 experts, tensor "blk.2.ffn_gate_inp.weight" of the block has 4`),
-			finding(KindPlan, "F", "blk.2.ffn_gate_inp.weight", manifest.NoExpert, "blk.2 has no experts to compare, the plan keeps 4")}},
+			finding(KindPlan, "F", "blk.2.ffn_gate_inp.weight", manifest.NoExpert, "layer 2: no experts to compare, the plan keeps 4")}},
 		"an expert less in one block": {func(c *gguf.Contents) {
 			for _, slabbed := range modeltest.MoESlabbed {
 				v := modeltest.View(*c, "blk.2."+slabbed.Name)
@@ -123,7 +123,7 @@ func TestProveNamesEveryForgery(t *testing.T) {
 			}
 		}, 0, []Finding{
 			finding(KindStructure, "F", "blk.2.ffn_gate_inp.weight", manifest.NoExpert, `has 3 experts, blk.1 has 4`),
-			finding(KindPlan, "F", "blk.2.ffn_gate_inp.weight", manifest.NoExpert, "blk.2 has 3 experts, the plan keeps 4")}},
+			finding(KindPlan, "F", "blk.2.ffn_gate_inp.weight", manifest.NoExpert, "layer 2: 3 experts, the plan keeps 4")}},
 		"two blocks swapped": {func(c *gguf.Contents) {
 			for _, slabbed := range modeltest.MoESlabbed {
 				a, b := modeltest.View(*c, "blk.1."+slabbed.Name), modeltest.View(*c, "blk.2."+slabbed.Name)
@@ -135,7 +135,7 @@ func TestProveNamesEveryForgery(t *testing.T) {
 				tensor := "blk.2." + slabbed.Name
 				modeltest.PutSlab(*c, tensor, 4, 3, modeltest.SlabOf(modeltest.MoE(), tensor, modeltest.MoEExperts, 0))
 			}
-		}, 0, []Finding{finding(KindPlan, "F", "blk.2.ffn_gate_inp.weight", 3, "blk.2 is the source's expert 0, the plan says 4")}},
+		}, 0, []Finding{finding(KindPlan, "F", "blk.2.ffn_gate_inp.weight", manifest.NoExpert, "layer 2: expert 0 is kept, which the plan drops; expert 4 is not kept, which the plan keeps")}},
 		"a chat template edited": {func(c *gguf.Contents) { c.Metadata.Set("tokenizer.chat_template", gguf.TextValue("evil")) }, 0, []Finding{
 			finding(KindMetadata, "", "", manifest.NoExpert, `key "tokenizer.chat_template" has another value`)}},
 		"a key added": {func(c *gguf.Contents) { c.Metadata.Set("x", gguf.Uint8Value(1)) }, 0, []Finding{

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ggufreap/gguf/words"
 	"ggufreap/manifest"
 )
 
@@ -195,25 +196,54 @@ func (p *prover) reportStrays(strays []stray) {
 			}
 		}
 	}
-	listed := map[string]int{} // by tensor
-	for _, s := range strays {
-		if listed[s.tensor.Name]++; listed[s.tensor.Name] > maxSlabFindings {
-			continue
+	for len(strays) > 0 {
+		n := 1
+		for n < len(strays) && strays[n].tensor == strays[0].tensor && strays[n].expert == strays[n-1].expert+1 && p.lost(strays[n], places) && p.lost(strays[n-1], places) {
+			n++
 		}
-		place := places[string(s.tensor.Slabs.At(s.expert))]
-		if place == "" {
-			place = "no expert of the source"
-		}
-		p.find(KindDigest, s.tensor.Name, s.expert, "is %s", place)
-	}
-	for _, t := range p.release.Tensors {
-		if more := listed[t.Name] - maxSlabFindings; more > 0 {
-			p.find(KindDigest, t.Name, manifest.NoExpert, "%d more experts are not the source's", more)
-		}
+		p.reportLost(strays[:n], places)
+		strays = strays[n:]
 	}
 }
 
+// lost reports whether a stray is no part of the source at all.
+func (p *prover) lost(s stray, places map[string]string) bool {
+	return places[string(s.tensor.Slabs.At(s.expert))] == ""
+}
+
+// reportLost reports consecutive experts of a tensor, or one, that are not the source's.
+func (p *prover) reportLost(strays []stray, places map[string]string) {
+	first := strays[0]
+	f := p.finding(KindDigest, first.tensor, first.expert, len(strays))
+	switch place := places[string(first.tensor.Slabs.At(first.expert))]; {
+	case place != "":
+		f.What = "is " + place
+	case len(strays) == 1:
+		f.What = "is no expert of the source"
+	default:
+		f.What = fmt.Sprintf("experts %d to %d are no experts of the source", first.expert, first.expert+len(strays)-1)
+	}
+	p.report.Add(f)
+}
+
+// finding returns a finding about n experts of a tensor, with the bytes that they have in its
+// file.
+func (p *prover) finding(kind Kind, t *manifest.Tensor, expert, n int) Finding {
+	f := Finding{Kind: kind, Tensor: t.Name, Expert: expert}
+	if p.options.File != nil {
+		f.File = p.options.File(t.Name)
+	}
+	if n > 1 {
+		f.Expert = manifest.NoExpert
+	}
+	if size := t.Size / int64(t.Slabs.Count); p.options.Offset != nil {
+		f.Offset, f.Length = p.options.Offset(t.Name)+int64(expert)*size, int64(n)*size
+	}
+	return f
+}
+
 // comparePlan compares the keep lists that were found with those of the plan.
+// Blocks that differ alike are told together.
 func (p *prover) comparePlan() {
 	if p.options.Keep == nil {
 		return
@@ -222,51 +252,118 @@ func (p *prover) comparePlan() {
 	for _, b := range p.proof.Blocks {
 		found[b.Block] = b.Keep
 	}
-	for _, number := range slices.Sorted(maps.Keys(p.options.Keep)) {
-		block := fmt.Sprintf("blk.%d", number)
-		keep, ok := found[block]
-		if !ok {
-			p.findIn(block, manifest.NoExpert, "has no experts to compare, the plan keeps %d", len(p.options.Keep[number]))
-			continue
+	var facts []string // in the order of their first blocks
+	blocks := map[string][]int{}
+	tell := func(number int, fact string) {
+		if fact == "" {
+			return
 		}
-		p.compareList(block, keep, p.options.Keep[number])
-		delete(found, block)
+		if blocks[fact] == nil {
+			facts = append(facts, fact)
+		}
+		blocks[fact] = append(blocks[fact], number)
+	}
+	for _, number := range slices.Sorted(maps.Keys(p.options.Keep)) {
+		planned := p.options.Keep[number]
+		keep, ok := found[fmt.Sprintf("blk.%d", number)]
+		switch {
+		case !ok:
+			tell(number, fmt.Sprintf("no experts to compare, the plan keeps %d", len(planned)))
+		default:
+			tell(number, planFact(keep, planned))
+		}
 	}
 	for _, b := range p.proof.Blocks {
-		if _, ok := found[b.Block]; ok {
-			p.findIn(b.Block, manifest.NoExpert, "has %d experts, the plan does not name the block", len(b.Keep))
+		number, err := strconv.Atoi(strings.TrimPrefix(b.Block, "blk."))
+		if _, ok := p.options.Keep[number]; err == nil && !ok {
+			tell(number, fmt.Sprintf("%d experts, the plan does not name the layer", len(b.Keep)))
 		}
+	}
+	for _, fact := range facts {
+		p.findIn(blocks[fact], fact)
 	}
 }
 
-func (p *prover) compareList(block string, found, planned []int) {
+// planFact says in what the experts that were found in a block differ from those that the
+// plan keeps, "" where they do not.
+func planFact(found, planned []int) string {
 	if len(found) != len(planned) {
-		p.findIn(block, manifest.NoExpert, "has %d experts, the plan keeps %d", len(found), len(planned))
-		return
+		return fmt.Sprintf("%d experts, the plan keeps %d", len(found), len(planned))
 	}
-	differ := 0
+	var extra, missing []int
+	first := -1
 	for i, id := range found {
-		if id == planned[i] || id == manifest.NoExpert {
+		if id == manifest.NoExpert || id == planned[i] {
 			continue
 		}
-		if differ++; differ <= maxSlabFindings {
-			p.findIn(block, i, "is the source's expert %d, the plan says %d", id, planned[i])
+		if first < 0 {
+			first = i
+		}
+		if !slices.Contains(planned, id) {
+			extra = append(extra, id)
+		}
+		if !slices.Contains(found, planned[i]) {
+			missing = append(missing, planned[i])
 		}
 	}
-	if differ > maxSlabFindings {
-		p.findIn(block, manifest.NoExpert, "%d more experts are not those of the plan", differ-maxSlabFindings)
+	switch {
+	case first < 0:
+		return ""
+	case len(extra)+len(missing) == 0:
+		return fmt.Sprintf("the plan's experts in another order: at place %d expert %d, the plan says %d", first, found[first], planned[first])
 	}
+	var parts []string
+	if len(extra) > 0 {
+		parts = append(parts, fmt.Sprintf("%s kept, which the plan drops", expertsAre(extra)))
+	}
+	if len(missing) > 0 {
+		parts = append(parts, fmt.Sprintf("%s not kept, which the plan keeps", expertsAre(missing)))
+	}
+	return strings.Join(parts, "; ")
 }
 
-// findIn notes a difference from the plan in a block, naming it by its first tensor.
-func (p *prover) findIn(block string, expert int, format string, args ...any) {
+// expertsAre writes "expert 3 is" or "experts 1, 3 to 7 and 12 are".
+func expertsAre(ids []int) string {
+	return words.Verb(len(ids), "expert ", "experts ") + rangeList(ids) + words.Verb(len(ids), " is", " are")
+}
+
+// rangeList writes numbers in ascending order, those that follow each other as ranges.
+func rangeList(ids []int) string {
+	ids = slices.Sorted(slices.Values(ids))
+	var parts []string
+	for len(ids) > 0 {
+		n := 1
+		for n < len(ids) && ids[n] == ids[n-1]+1 {
+			n++
+		}
+		switch {
+		case n > 2:
+			parts = append(parts, fmt.Sprintf("%d to %d", ids[0], ids[n-1]))
+		default:
+			n = 1
+			parts = append(parts, strconv.Itoa(ids[0]))
+		}
+		ids = ids[n:]
+	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	const most = 12
+	if more := len(parts) - most; more > 0 {
+		parts = append(parts[:most], fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
+}
+
+// findIn notes a difference from the plan in blocks. One is named by its first tensor, too.
+func (p *prover) findIn(blocks []int, fact string) {
 	tensor := ""
 	for _, g := range p.groups {
-		if g.block == block {
+		if len(blocks) == 1 && g.block == fmt.Sprintf("blk.%d", blocks[0]) {
 			tensor = g.release[0].Name
 		}
 	}
-	p.find(KindPlan, tensor, expert, block+" "+format, args...)
+	p.find(KindPlan, tensor, manifest.NoExpert, "%s %s: %s", words.Verb(len(blocks), "layer", "layers"), rangeList(blocks), fact)
 }
 
 // An idTable is a tensor of expert ids, in the release and in the source.

@@ -165,7 +165,7 @@ func printProof(con *ui.Console, p *verify.Proof) {
 	}
 	for _, m := range p.Metadata {
 		if m.Allowed {
-			con.Field("may differ", "key %s was %s", text.Safe(strconv.Quote(m.Key)), m.Change)
+			con.Field("allowed", "key %s was %s", text.Safe(strconv.Quote(m.Key)), m.Change)
 		}
 	}
 	unproven := slices.DeleteFunc(slices.Clone(p.Tensors), func(t verify.TensorProof) bool { return t.Proven == t.Size })
