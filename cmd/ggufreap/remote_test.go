@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"ggufreap/gguf/gguftest"
@@ -346,6 +347,58 @@ func TestRepairFromTheHub(t *testing.T) {
 	}
 	if r := ggufreap(t, "repair", "--from", good, dir); r.code != exitFailed || !strings.Contains(r.stderr, "nothing says what its bytes should be") {
 		t.Errorf("no pin and no list: exit %d, %s", r.code, r.stderr)
+	}
+}
+
+// A bitFlip changes one byte of a body.
+type bitFlip struct {
+	http.ResponseWriter
+	at int // bytes before it
+}
+
+func (w *bitFlip) Write(p []byte) (int, error) {
+	if w.at >= 0 && w.at < len(p) {
+		p = bytes.Clone(p)
+		p[w.at] ^= 1
+	}
+	w.at -= len(p)
+	return w.ResponseWriter.Write(p)
+}
+
+// TestBadExpertIsFetchedAgain changes a byte of an expert on its way: with the source's pin
+// it is noticed as it arrives and fetched again, and when it is wrong each time the run ends
+// and nothing is published.
+func TestBadExpertIsFetchedAgain(t *testing.T) {
+	h, files := onHub(t, wideExperts(), 5)
+	dir := t.TempDir()
+	pin, local := filepath.Join(dir, "pin.json.zst"), filepath.Join(dir, "local")
+	succeed(t, "pin", "-o", pin, files[0])
+	succeed(t, "prune", "--keep", "12", "--source-pin", pin, "-o", local, files[0])
+	tensor := openModel(t, files[0]).Tensor("blk.1.ffn_down_exps.weight")
+	name, slab := filepath.Base(tensor.File().Name), tensor.Size/32
+	for _, times := range []int{1, 99} {
+		var flipped atomic.Int64
+		h.Fault = func(w http.ResponseWriter, r *http.Request) bool {
+			var from, last int64
+			fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &from, &last)
+			if filepath.Base(r.URL.Path) != name || from < tensor.DataOffset() || last >= tensor.DataOffset()+tensor.Size || last-from+1 < slab || flipped.Add(1) > int64(times) {
+				return false
+			}
+			h.Answer(&bitFlip{w, 100}, r)
+			return true
+		}
+		out := filepath.Join(dir, fmt.Sprint(times))
+		r := ggufreap(t, "prune", "--keep", "12", "--source-pin", pin, "-o", out, h.File(filepath.Base(files[0])))
+		if times == 1 {
+			if r.code != exitOK || flipped.Load() < 2 {
+				t.Errorf("exit %d after %d changes, stderr %s", r.code, flipped.Load(), r.stderr)
+			}
+			sameFolder(t, folder(t, out), folder(t, local))
+			continue
+		}
+		if r.code != exitFailed || !strings.Contains(r.stderr, "also when it was asked for again") || exists(filepath.Join(out, "MANIFEST.sha256")) {
+			t.Errorf("exit %d, stderr %s", r.code, r.stderr)
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ const token = "hf_abcdefghijklmnop"
 // client returns a client of a test hub that waits for nothing.
 func client(t testing.TB, h *hubtest.Hub, change func(*Options)) *Client {
 	t.Helper()
-	o := Options{Endpoint: h.Endpoint(), Token: token, Transport: h.Transport, Idle: 500 * time.Millisecond, firstWait: time.Millisecond}
+	o := Options{Endpoint: h.Endpoint(), Token: token, Transport: h.Transport, Idle: time.Minute, firstWait: time.Millisecond}
 	if change != nil {
 		change(&o)
 	}
@@ -424,7 +424,11 @@ func TestFaults(t *testing.T) {
 			t.Run(tc.name, func(t *testing.T) {
 				t.Parallel()
 				h := hubWith(t, data)
-				c := client(t, h, nil)
+				c := client(t, h, func(o *Options) {
+					if strings.Contains(tc.name, "stall") || strings.Contains(tc.name, "trickle") {
+						o.Idle = 500 * time.Millisecond
+					}
+				})
 				address := "hf://org/model"
 				if tc.plain {
 					address = h.File(fileName)

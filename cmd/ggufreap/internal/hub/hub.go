@@ -203,6 +203,16 @@ func (f *Folder) Listing() (*verify.Listing, error) {
 	return l, nil
 }
 
+// BaseModel names the repository and commit for what is made of it; nil for other servers.
+func (f *Folder) BaseModel() *string {
+	facts := f.Facts()
+	if facts.Repo == "" {
+		return nil
+	}
+	name := facts.Repo + "@" + facts.Commit
+	return &name
+}
+
 // SHA256 returns what the hub lists as the sums of a model's files, in their order; zero
 // where it lists none.
 func (f *Folder) SHA256(m *gguf.Model) ([]manifest.Sum, error) {

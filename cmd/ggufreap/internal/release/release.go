@@ -159,6 +159,11 @@ func Write(ctx context.Context, con *ui.Console, r *Release, o Options) error {
 	if err := r.watchSums(ctx, folder); err != nil {
 		return errors.Join(err, folder.Close())
 	}
+	if r.Derivation != nil {
+		for _, shard := range r.Layout.Shards {
+			shard.Views = r.Derivation.Reread(shard.Views)
+		}
+	}
 	announce(con, r, folder, o)
 	if err := r.pinnable(); err != nil {
 		con.Warnf("the release gets no %s: %v", manifest.PinName, err)
@@ -205,6 +210,9 @@ func (r *Release) fill(ctx context.Context, folder *stage.Folder) (*manifest.Pin
 	pin, err := folder.WriteShards(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if far := hub.Of(r.Source); far != nil {
+		pin.Declared.BaseModel = far.BaseModel()
 	}
 	if err := r.checkSums(ctx, folder); err != nil {
 		return nil, err
