@@ -35,16 +35,16 @@ type GGUFHash struct {
 }
 
 // hashAlgorithms are those that can be compared. XXH64 has the seed 0 and is written as a
-// big-endian number.
+// big-endian number, a uuid as 8-4-4-4-12 digits.
 var hashAlgorithms = map[string]func() hash.Hash{
 	"xxh64":  func() hash.Hash { return xxhash.New() },
 	"sha1":   sha1.New,
 	"sha256": sha256.New,
+	"uuid":   newUUID,
 }
 
 // OtherHashes says why lines of other algorithms are passed over.
 var OtherHashes = map[string]string{
-	"uuid": "a uuid is a name made from the data, and llama-gguf-hash itself compares it with a sha256",
 	"xxh3": "this program has no xxh3",
 }
 
@@ -111,7 +111,7 @@ func parseGGUFHash(text string) (GGUFHash, error) {
 	row := GGUFHash{Algorithm: algorithm, Name: name}
 	switch {
 	case !IsHashName(algorithm):
-		return row, fmt.Errorf("algorithm is %q, want xxh64, sha1 or sha256", algorithm)
+		return row, fmt.Errorf("algorithm is %q, want xxh64, sha1, sha256 or uuid", algorithm)
 	case !found || name == "":
 		return row, errors.New("line is not an algorithm, a digest and a name")
 	case OtherHashes[algorithm] != "":
@@ -123,11 +123,24 @@ func parseGGUFHash(text string) (GGUFHash, error) {
 		}
 	}
 	var err error
-	row.Digest, err = hex.DecodeString(digest)
+	row.Digest, err = hex.DecodeString(plainDigits(algorithm, digest))
 	if want := hashAlgorithms[algorithm]().Size(); err != nil || len(row.Digest) != want {
 		return row, fmt.Errorf("%s is %q, want %d hexadecimal digits", algorithm, digest, 2*want)
 	}
 	return row, nil
+}
+
+// plainDigits takes the dashes from a uuid that has them in their places.
+func plainDigits(algorithm, digest string) string {
+	if parts := strings.Split(digest, "-"); algorithm == "uuid" && len(parts) == 5 {
+		for i, digits := range []int{8, 4, 4, 4, 12} {
+			if len(parts[i]) != digits {
+				return digest
+			}
+		}
+		return strings.Join(parts, "")
+	}
+	return digest
 }
 
 // Split cuts a name at a colon. known says what a tensor of the model is called; a

@@ -3,6 +3,7 @@ package verify
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -15,6 +16,10 @@ import (
 	"ggufreap/manifest/lists"
 )
 
+// ErrNothingCompared says that no line of a list is about anything that the model has, in a
+// form that can be compared.
+var ErrNothingCompared = errors.New("no line of the manifest could be compared with the model: its lines name other files, or use hashes that this program has not")
+
 // hashes compares the digests of every line.
 func (c *checker) hashes(ctx context.Context, rows lists.GGUFHashes) error {
 	if c.options.Quick {
@@ -22,6 +27,9 @@ func (c *checker) hashes(ctx context.Context, rows lists.GGUFHashes) error {
 	}
 	h := newHashCheck(c, rows)
 	h.place(rows)
+	if len(h.placed) == 0 {
+		return ErrNothingCompared
+	}
 	if err := lists.TakeHashes(ctx, c.model, h.tasks, c.options.Workers, c.options.Progress); err != nil {
 		return err
 	}
@@ -168,17 +176,11 @@ func (h *hashCheck) compare() {
 			h.find(KindDigest, row.file, h.model.Files[row.file].Tensors[row.tensor].Name, what)
 		}
 	}
-	if len(h.placed) == 0 {
-		return
-	}
 	h.report.checked(fmt.Sprintf("digests: %d of %d are as the manifest says (%s)", same, len(h.placed), strings.Join(slices.Sorted(maps.Keys(h.used)), ", ")))
 }
 
 // summarize says what the manifest leaves open.
 func (h *hashCheck) summarize() {
-	if len(h.placed) == 0 {
-		h.report.find(KindList, "", "no line of the manifest could be compared")
-	}
 	for i, f := range h.model.Files {
 		c := h.covered[i]
 		if missing := len(f.Tensors) - len(c.tensors); !c.whole && missing > 0 {
@@ -190,6 +192,8 @@ func (h *hashCheck) summarize() {
 	case h.used["sha256"]:
 	case h.used["sha1"]:
 		h.report.gap("sha1 is the strongest hash of the manifest", "forgery: two files with one SHA-1 can be made")
+	case h.used["uuid"]:
+		h.report.gap("a uuid is all that the manifest has, a part of a sha1", "forgery: two files with one SHA-1 can be made")
 	case h.used["xxh64"]:
 		h.report.gap("xxh64 is the only hash of the manifest", "forgery: it is made to find damage, and anyone can make data that fits")
 	}

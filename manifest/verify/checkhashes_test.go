@@ -3,6 +3,7 @@ package verify
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -60,9 +61,10 @@ func TestCheckAgainstWrongGGUFHashes(t *testing.T) {
 			[]string{"no line for 1 of 2 tensors", "xxh64 is the only hash"}},
 		"whole only": {"sha1      84bb906a0633227fc09c15558cda30058d7fb41a  x.gguf\n", nil,
 			[]string{"sha1 is the strongest hash"}},
-		"uuid": {"uuid      8c2cdb42-98a0-5bc0-9bb5-9a1db3f7e1a0  x.gguf\nxxh3      d24ec4f1a98c6e5b  x.gguf\n",
-			[]Finding{finding(KindList, "", "", manifest.NoExpert, "no line of the manifest could be compared")},
-			[]string{"lines of uuid were not compared: 1; a uuid is a name", "lines of xxh3 were not compared: 1"}},
+		"uuid": {"uuid      1564ff23-5af6-5504-82a0-5d0f84b16e66  x.gguf\n", nil, []string{"a uuid is all that the manifest has"}},
+		"uuid of other data": {"uuid      8c2cdb42-98a0-5bc0-9bb5-9a1db3f7e1a0  x.gguf\nxxh3      d24ec4f1a98c6e5b  x.gguf\n",
+			[]Finding{finding(KindDigest, "x.gguf", "", manifest.NoExpert, "of all tensors together uuid is 1564ff235af6550482a05d0f84b16e66")},
+			[]string{"lines of xxh3 were not compared: 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := mustCheck(t, m, mustHashes(t, test.manifest), CheckOptions{})
@@ -73,6 +75,11 @@ func TestCheckAgainstWrongGGUFHashes(t *testing.T) {
 				}
 			}
 		})
+	}
+	for _, none := range []string{"xxh3      d24ec4f1a98c6e5b  x.gguf\n", "sha1      84bb906a0633227fc09c15558cda30058d7fb41a  y.gguf:first\nxxh64     d24ec4f1a98c6e5b  z.gguf\n"} {
+		if _, err := Check(context.Background(), m, mustHashes(t, none), CheckOptions{}); !errors.Is(err, ErrNothingCompared) {
+			t.Errorf("%q: %v, want ErrNothingCompared", none, err)
+		}
 	}
 	if _, err := Check(context.Background(), m, mustHashes(t, modeltest.ABCHashes), CheckOptions{Quick: true}); err == nil {
 		t.Error("digests were checked without reading")
