@@ -23,10 +23,10 @@ var allCounts = flag.Bool("all-counts", false, "compare criteria at all keep cou
 // criterion and prints how far the pruned model's logits are from the full model's: the mean
 // over the positions of a text of KL(full || pruned), in nats. Measured criteria are measured
 // on another text of the same kind. What it holds the criteria to is that evidence beats
-// chance; "make compare-criteria" prints the whole table.
+// chance.
 //
-// Weights are random, so the figures say nothing of a trained model. They show that scores
-// mean what their names say.
+// Weights are random, so the figures say nothing of a trained model, which cmd/criteria looks
+// at. They show that scores mean what their names say.
 func TestCriteriaByDivergence(t *testing.T) {
 	softmax, err := gguftest.Architecture("qwen3moe", gguftest.ArchitectureOptions{Experts: 64})
 	if err != nil {

@@ -149,7 +149,7 @@ func (b *backend) open(r *engine.Request) (*engine.Reply, []byte, error) {
 		threads = runtime.NumCPU()
 	}
 	model, err := b.loaded.Open(r.Path, llama.Options{
-		Threads: threads, Repack: true, NoMmap: r.Open.NoMmap,
+		Threads: threads, Repack: r.Open.Repack, NoMmap: r.Open.NoMmap,
 		GPULayers: r.Open.GPULayers, Devices: r.Open.Devices, TensorSplit: r.Open.TensorSplit,
 		Progress: func(share float32) {
 			b.steps.Add(1)

@@ -62,7 +62,7 @@ func TestMeasureOverPipes(t *testing.T) {
 	path := write(t, gguftest.K3(k3))
 	sequences := [][]int{tokens(120), tokens(121)[1:]}
 	e := enginetest.Start(t, engine.Options{})
-	opened, err := e.Open(t.Context(), path, engine.OpenOptions{Threads: 1})
+	opened, err := e.Open(t.Context(), path, engine.OpenOptions{Threads: 1, Repack: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,6 +40,9 @@ type OpenOptions struct {
 	TensorSplit []float32
 	RPC         []string
 	NoMmap      bool
+	// Repack lets llama.cpp lay weights out anew, which takes memory for them beside the
+	// mapped files.
+	Repack bool
 }
 
 // A Message is one turn of a conversation.

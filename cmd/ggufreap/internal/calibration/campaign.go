@@ -128,7 +128,20 @@ func (c *Campaign) open(ctx context.Context, con *ui.Console, e *engine.Engine) 
 		}
 	}
 	defer func() { e.Report = nil }()
-	return e.Open(ctx, c.Model.Paths()[0], c.Open)
+	o := c.Open
+	o.Repack = fits(c.Model.FileBytes(), e.Hello())
+	return e.Open(ctx, c.Model.Paths()[0], o)
+}
+
+// fits reports whether a model can be in memory twice, mapped and laid out anew for the
+// processor. The numbers are the same either way.
+func fits(size int64, h *engine.Hello) bool {
+	for _, d := range h.Devices {
+		if d.Type == "CPU" {
+			return uint64(size) < d.Free/2
+		}
+	}
+	return false
 }
 
 // The defaults.

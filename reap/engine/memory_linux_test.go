@@ -1,0 +1,58 @@
+package engine_test
+
+import (
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
+	"ggufreap/reap/engine"
+	"ggufreap/reap/engine/enginetest"
+)
+
+// A model larger than the memory that the engine may take is measured: its files are mapped,
+// and read again in every pass. The limit is on data, which mapped files are not.
+func TestModelLargerThanMemory(t *testing.T) {
+	spec, err := gguftest.Architecture("qwen3moe", gguftest.ArchitectureOptions{Experts: 32, Hidden: 2048, Width: 768, Projections: gguf.Q8_0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths, err := spec.WriteSparse(t.TempDir(), gguf.Split{}) // zeros are numbers too
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(paths[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := enginetest.Start(t, engine.Options{})
+	limit := uint64(info.Size()) * 2 / 3
+	if err := unix.Prlimit(e.PID(), unix.RLIMIT_DATA, &unix.Rlimit{Cur: limit, Max: limit}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Open(t.Context(), paths[0], engine.OpenOptions{Threads: 1}); err != nil {
+		t.Fatal(err)
+	}
+	small := make([]int, 32)
+	for i := range small {
+		small[i] = 3*i + 1
+	}
+	sums, err := e.Measure(t.Context(), engine.Measure{Experts: 32, Used: map[int]int{0: 4, 1: 4}, Context: 64, Streams: 2}, [][]int{small, small})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sums.Tokens != 64 {
+		t.Errorf("%d tokens", sums.Tokens)
+	}
+	// It does have an effect: read into memory, the model does not fit.
+	other := enginetest.Start(t, engine.Options{})
+	if err := unix.Prlimit(other.PID(), unix.RLIMIT_DATA, &unix.Rlimit{Cur: limit, Max: limit}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Open(t.Context(), paths[0], engine.OpenOptions{Threads: 1, NoMmap: true}); err == nil {
+		t.Errorf("a model of %d bytes is read into %d bytes of memory", info.Size(), limit)
+	}
+	t.Logf("a model of %d bytes, %d bytes of data", info.Size(), limit)
+}
