@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -208,4 +209,37 @@ func writeZeros(w io.Writer, n int64) error {
 		n -= int64(k)
 	}
 	return nil
+}
+
+// SameAs reports whether a file holds the shard already, byte for byte but for the data of
+// its tensors and what pads them: the same header, and every tensor at its place.
+func (s *ShardLayout) SameAs(f *File) bool {
+	if f.Size != s.Size || f.DataOffset != s.DataOffset || len(f.Tensors) != len(s.Views) {
+		return false
+	}
+	for i, t := range f.Tensors {
+		if t.Offset != s.Offsets[i] || t.Name != s.Views[i].Name {
+			return false
+		}
+	}
+	c := &comparing{r: f}
+	return writeHeader(c, s) == nil
+}
+
+// A comparing is a writer of what some file holds already; anything else is an error.
+type comparing struct {
+	r  io.ReaderAt
+	at int64
+}
+
+func (c *comparing) Write(p []byte) (int, error) {
+	there := make([]byte, len(p))
+	if err := readFull(c.r, "file", there, c.at); err != nil {
+		return 0, err
+	}
+	c.at += int64(len(p))
+	if !bytes.Equal(p, there) {
+		return 0, errors.New("it differs")
+	}
+	return len(p), nil
 }

@@ -22,8 +22,9 @@ Usage:
   ggufreap edit [flags] -o DIR MODEL
 
 Keys keep their types and their places, tensors their bytes, their order and
-their shards; the weights digest stays the same. The source is only read. DIR
-gets the files, pin.json.zst and, last of all, MANIFEST.sha256. The key
+their shards; the weights digest stays the same. Shards that stay as they are
+share the source's blocks on disk where the file system can (XFS, Btrfs), and
+are copied elsewhere. The source is only read. DIR gets the files, pin.json.zst and, last of all, MANIFEST.sha256. The key
 reap.edited_keys names what was changed, so that "verify --source-pin" tells
 stated changes from others.
 
@@ -94,6 +95,7 @@ func editAction(con *ui.Console, c *cli.Context) error {
 		Slabs:  soundSlabs(m),
 		IDs:    soundIDs(m),
 		Whole:  true,
+		AsCut:  true,
 	}
 	if err := judgeLayout(con, c, r); err != nil {
 		return err

@@ -25,6 +25,9 @@ type Release struct {
 	IDs    manifest.IDTables  // which tensors are tables of expert ids; nil when none is
 	// Documents are the names of the other files, the list of sums excepted.
 	Documents []string
+	// Same are paths of files that some shards, by number from 0, are to be byte for byte:
+	// they share their blocks where the file system can, and are copied where not.
+	Same map[int]string
 	// Known are the sums of documents whose bytes are known beforehand. By them a finished
 	// release is told from another one.
 	Known map[string]manifest.Sum

@@ -47,6 +47,9 @@ type keeper struct {
 // fill reserves the file and writes what it lacks.
 func (k *keeper) fill(ctx context.Context) error {
 	shard := k.job.shard
+	if k.clone() {
+		return k.readClone(ctx)
+	}
 	if err := k.file.Reserve(shard.Size); err != nil {
 		return fmt.Errorf("space for %d bytes: %w", shard.Size, err)
 	}
@@ -62,6 +65,36 @@ func (k *keeper) fill(ctx context.Context) error {
 	if k.kept < shard.Size {
 		k.err = k.keep()
 	}
+	return k.err
+}
+
+// clone makes the whole file of blocks that another has, and reports whether it could.
+func (k *keeper) clone() bool {
+	path, same := k.folder.release.Same[k.job.i]
+	return same && k.kept == 0 && k.file.Clone(path) == nil
+}
+
+// readClone lets the bytes of a cloned file pass by.
+func (k *keeper) readClone(ctx context.Context) error {
+	file, err := k.folder.dir.Open(k.job.file.Name + partSuffix)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	size, err := file.Size()
+	if err == nil && size != k.job.shard.Size {
+		err = fmt.Errorf("the file that it is to be has %d bytes, want %d", size, k.job.shard.Size)
+	}
+	if err == nil {
+		err = k.job.scan(ctx, file, k.passage, size)
+	}
+	if err == nil {
+		err = k.draft.End()
+	}
+	if err != nil {
+		return err
+	}
+	k.err = k.keep()
 	return k.err
 }
 

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +33,7 @@ type memDisk struct {
 	size   int64               // of the disk; 0 is without bound
 	full   error               // of writes beyond it
 	lies   bool                // everybody gets every lock
+	clones bool                // files can share blocks with those of the system's
 
 	wrote   int64  // bytes into temporary files of shards
 	count   int    // of operations
@@ -386,6 +388,21 @@ func (h *memHandle) Truncate(size int64) error {
 	}
 	h.file.data = slices.Clone(h.file.data[:size])
 	return nil
+}
+
+// Clone copies a file of the system's where the disk can clone.
+func (h *memHandle) Clone(path string) error {
+	h.disk.mu.Lock()
+	defer h.disk.mu.Unlock()
+	if !h.disk.clones {
+		return errors.ErrUnsupported
+	}
+	if err := h.disk.step("clone"); err != nil {
+		return err
+	}
+	var err error
+	h.file.data, err = os.ReadFile(path)
+	return err
 }
 
 func (h *memHandle) Reserve(int64) error             { return h.op("reserve") }

@@ -30,6 +30,7 @@ type Release struct {
 	Stem      string
 	Layout    *gguf.Layout
 	Source    *gguf.Model
+	AsCut     bool     // into the shards that the source has
 	Inputs    []string // other files that it is made from
 	Slabs     manifest.SlabCount
 	IDs       manifest.IDTables
@@ -109,7 +110,22 @@ func (r *Release) staged() stage.Release {
 	for _, d := range r.Documents {
 		known[d.Name] = sha256.Sum256(d.Data)
 	}
-	return stage.Release{Stem: r.Stem, Layout: r.Layout, Slabs: r.Slabs, IDs: r.IDs, Origin: r.Origin, Documents: r.documentNames(), Known: known}
+	return stage.Release{Stem: r.Stem, Layout: r.Layout, Slabs: r.Slabs, IDs: r.IDs, Origin: r.Origin, Documents: r.documentNames(), Known: known, Same: r.same()}
+}
+
+// same returns the paths of the source's files that shards are to be byte for byte.
+func (r *Release) same() map[int]string {
+	if !r.AsCut || hub.Of(r.Source) != nil {
+		return nil
+	}
+	same := map[int]string{}
+	paths := r.Source.Paths()
+	for i, f := range r.Source.Files {
+		if r.Layout.Shards[i].SameAs(f) {
+			same[i] = paths[i]
+		}
+	}
+	return same
 }
 
 // Options are how a release is written.

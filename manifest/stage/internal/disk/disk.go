@@ -56,6 +56,9 @@ type InputFile interface {
 // An OutputFile is a file being written front to back.
 type OutputFile interface {
 	io.Writer
+	// Clone makes the file one with the bytes of another, whose blocks it shares. Most file
+	// systems cannot.
+	Clone(path string) error
 	// Reserve asks for the space of a file of size bytes, so that a full disk shows
 	// before the copying. A file system that cannot is no error.
 	Reserve(size int64) error
@@ -212,6 +215,15 @@ type osFile struct {
 	*os.File
 	root *os.Root
 	name string
+}
+
+func (f osFile) Clone(path string) error {
+	from, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	return clone(f.File, from)
 }
 
 func (f osFile) Reserve(size int64) error { return reserve(f.File, size) }
