@@ -67,6 +67,7 @@ func pinCommand(con *ui.Console) *cli.Command {
 			&cli.StringFlag{Name: "check", Usage: "`FILE`: compare the model with a pin, a list of SHA-256 sums, a manifest of llama-gguf-hash, " +
 				"a saved listing of the Hugging Face hub (api/models/REPO/tree/REVISION), or the hub's at an address: hf://OWNER/REPO"},
 			&cli.BoolFlag{Name: "quick", Usage: "compare sizes, headers and metadata only"},
+			&cli.StringFlag{Name: "folder", Usage: "`DIR`: where in a list the model's files are, when it has files of these names in several folders"},
 		)),
 		Action: func(c *cli.Context) error { return pinAction(con, c) },
 	}
@@ -313,12 +314,17 @@ func checkArtifact(con *ui.Console, c *cli.Context) error {
 		Quick:    c.Bool("quick"),
 		Repo:     repo,
 		Revision: revision,
+		Folder:   c.String("folder"),
 		Workers:  c.Int("workers"),
 		Progress: p.Set,
 	})
 	p.Finish()
 	if errors.Is(err, verify.ErrNotQuick) {
 		return hint.With(args.Usagef("%w", err), "leave out --quick")
+	}
+	var folders *verify.FolderError
+	if errors.As(err, &folders) {
+		return hint.With(err, "say which one: --folder %s", text.Safe(folders.Folders[0]))
 	}
 	if err != nil {
 		return err

@@ -18,6 +18,8 @@ type CheckOptions struct {
 	// Repo and Revision are whose listing the caller was told a tree listing is: the
 	// listing itself does not say.
 	Repo, Revision string
+	// Folder is that of a list in which the model's files are, "" where their names tell.
+	Folder string
 	// Workers is how many files are read at once; 0 means one a processor.
 	Workers int
 	// Progress is told how many bytes are read.

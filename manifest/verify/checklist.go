@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"ggufreap/gguf/words"
@@ -97,6 +99,10 @@ type listedFile struct {
 func (c *checker) listing(ctx context.Context, what string, entries []listedFile, all int) error {
 	var found []int // index in entries of each file's, or -1
 	listed := 0
+	entries = inFolder(entries, c.options.Folder)
+	if err := ambiguous(what, c.model.Paths(), entries); err != nil {
+		return err
+	}
 	for _, path := range c.model.Paths() {
 		i := c.lookUp(what, path, entries)
 		found = append(found, i)
@@ -108,6 +114,43 @@ func (c *checker) listing(ctx context.Context, what string, entries []listedFile
 		c.report.gap(fmt.Sprintf("%s names other files too: %d", what, others), "whether those are there and right")
 	}
 	return c.compareFiles(ctx, what, entries, found)
+}
+
+// inFolder returns the entries of one folder of a list, all when none is named.
+func inFolder(entries []listedFile, folder string) []listedFile {
+	if folder == "" {
+		return entries
+	}
+	return slices.DeleteFunc(slices.Clone(entries), func(e listedFile) bool { return path.Dir(e.path) != path.Clean(folder) })
+}
+
+// ambiguous returns an error when a list has several files of each name, so that nothing of
+// the model can be compared.
+func ambiguous(what string, paths []string, entries []listedFile) error {
+	var folders []string
+	for _, file := range paths {
+		candidates := closestPaths(file, entries)
+		if len(candidates) < 2 {
+			return nil
+		}
+		for _, i := range candidates {
+			if dir := path.Dir(entries[i].path); !slices.Contains(folders, dir) {
+				folders = append(folders, dir)
+			}
+		}
+	}
+	return &FolderError{what, folders}
+}
+
+// A FolderError says that the model's files have namesakes in several folders of a list, and
+// that nothing says which of them the model is.
+type FolderError struct {
+	List    string
+	Folders []string
+}
+
+func (e *FolderError) Error() string {
+	return fmt.Sprintf("nothing could be compared: %s has files of these names in several folders, %s", e.List, nameList(e.Folders))
 }
 
 // lookUp finds the entry of a file and compares what needs no reading. It returns -1
