@@ -160,3 +160,30 @@ func runHostile(t *testing.T, binary, want string, args ...string) {
 		t.Errorf("%q took %s", args, took)
 	}
 }
+
+// TestVerifyTellsWhenTheMachineFails lets verify open few files: that is no finding about the
+// release.
+func TestVerifyTellsWhenTheMachineFails(t *testing.T) {
+	binary, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := filepath.Join(t.TempDir(), "release")
+	source := writeModel(t, smallK3(), 3)[0]
+	succeed(t, "prune", "--keep", "16", "--shards", "9", "-o", release, source)
+	failed := 0
+	for limit := range 40 {
+		cmd := exec.Command("sh", "-c", `ulimit -n "$1" && exec "$0" verify "$2"`, binary, fmt.Sprint(limit+8), release)
+		out, _ := cmd.CombinedOutput()
+		switch code := cmd.ProcessState.ExitCode(); {
+		case code == exitOK:
+		case code == exitFailed && strings.Contains(string(out), "too many open files"):
+			failed++
+		default:
+			t.Errorf("%d files: exit %d, %s", limit+8, code, out)
+		}
+	}
+	if failed == 0 {
+		t.Error("no limit was too low")
+	}
+}

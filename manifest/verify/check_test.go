@@ -245,3 +245,23 @@ func TestReadEvidenceTellsFormsApart(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckLeavesOuterOnesOut writes a tensor with the dims that another program gives it.
+func TestCheckLeavesOuterOnesOut(t *testing.T) {
+	pin := mustPin(t, modeltest.New(t, modeltest.Contents(1), gguf.Split{Shards: 3}), manifest.BuildOptions{Slabs: gguftest.MixedSlabs})
+	c := modeltest.Contents(1)
+	for _, name := range []string{"token_embd.weight", "blk.1.ffn_up_exps.weight"} {
+		v := modeltest.View(c, name)
+		v.Shape = append(slices.Clone(v.Shape), 1)
+	}
+	m := modeltest.New(t, c, gguf.Split{})
+	r := mustCheck(t, m, pin, CheckOptions{})
+	if !r.OK() || r.PinDigest != pin.PinDigest || !slices.ContainsFunc(r.Notes, func(n Note) bool { return strings.Contains(n.What, "2 tensors have other dims of 1 at the outer end") }) {
+		t.Errorf("got %+v", r)
+	}
+	o := manifest.BuildOptions{}
+	o.Follow(m, pin)
+	if proof, findings := Prove(mustPin(t, m, o), pin, ProveOptions{}); len(findings) > 0 || proof.Unproven > 0 {
+		t.Errorf("the proof: %+v, %+v", proof, findings)
+	}
+}

@@ -1,6 +1,7 @@
 package verification
 
 import (
+	"fmt"
 	"strconv"
 
 	"ggufreap/cmd/ggufreap/internal/document"
@@ -65,6 +66,9 @@ func findingPlace(f verify.Finding) string {
 	}
 	if f.Expert != manifest.NoExpert {
 		place += "expert " + text.Grouped(f.Expert) + ": "
+	}
+	if f.Tensor != "" && f.Length > 0 {
+		place += fmt.Sprintf("bytes %s to %s of the file: ", text.Grouped(f.Offset), text.Grouped(f.Offset+f.Length-1))
 	}
 	return place
 }
