@@ -82,7 +82,6 @@ func FindExperts(m *gguf.Model, copied ...string) (*Experts, Faults) {
 	f.checkLayers()
 	f.checkArchitecture()
 	f.checkDraft()
-	f.checkBlocks()
 	return &f.experts, append(f.faults, f.metadataFaults...)
 }
 

@@ -332,16 +332,6 @@ func TestDraftLayers(t *testing.T) {
 	}
 }
 
-func TestBlocksBehindTheCount(t *testing.T) {
-	r := moe(3)
-	r.set("block_count", 2) // blocks 0 and 1
-	e := mustExperts(t, r.model(t))
-	want := `layers 2-3: routed experts, but "test.block_count" says that blocks end before 2: llama.cpp refuses such a file`
-	if len(e.Notes) != 1 || e.Notes[0] != want {
-		t.Errorf("notes %q, want %q", e.Notes, want)
-	}
-}
-
 // The span of an unknown type ends in padding; the size is certain only when one
 // length for the rows fits.
 func TestOpaqueTypes(t *testing.T) {

@@ -108,23 +108,6 @@ func (f *finder) checkDraft() {
 // maxDraft bounds memory where a file announces more draft layers than any model has.
 const maxDraft = 1 << 10
 
-// checkBlocks notes layers with experts behind the last block that the metadata counts.
-func (f *finder) checkBlocks() {
-	key := f.md.ArchKey("block_count")
-	if _, stated := f.md.Get(key); !stated || !f.blocksKnown {
-		return
-	}
-	var behind []int
-	for _, l := range f.experts.Layers {
-		if l.Block >= f.blockCount {
-			behind = append(behind, l.Block)
-		}
-	}
-	if len(behind) > 0 {
-		f.note("%s: routed experts, but %q says that blocks end before %d: llama.cpp refuses such a file", layerList(behind), key, f.blockCount)
-	}
-}
-
 func (f *finder) note(format string, args ...any) {
 	f.experts.Notes = append(f.experts.Notes, fmt.Sprintf(format, args...))
 }

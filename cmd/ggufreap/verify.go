@@ -41,7 +41,7 @@ and plan are about the largest. Without one it must hold exactly one.
 Only noted, unless --strict makes findings of them, are files that are no models
 and that MANIFEST.sha256 does not list, files that can run code, links that lead
 out of the folder, other folders, keys that no digest counts, what inspect calls
-a warning, such as a missing tokenizer or what llama.cpp refuses, and a plan.json
+a warning, such as a tensor that llama.cpp would not ask for, and a plan.json
 that is not there though the metadata names a plan.
 
 With --source-pin the release is proven to be made of its source's bytes; the
