@@ -66,6 +66,7 @@ func newApp(con *ui.Console) *cli.App {
 			repairCommand(con),
 			evidenceCommand(con),
 			reportCommand(con),
+			cardCommand(con),
 			signCommand(con),
 			engineCommand(con),
 			schemaCommand(con),

@@ -38,7 +38,9 @@ func writeDerivative(con *ui.Console, c *cli.Context, d *derivative, r *release.
 		if err != nil {
 			return err
 		}
-		r.SourcePin = &release.SourcePin{Path: path, Force: c.Bool("force"), Digest: want, Options: pinOptions(c, d.source.Model), Derivation: d.derivation}
+		options := pinOptions(c, d.source.Model)
+		options.Declared = statedOf(d.source.Model) // flags for the card are about the release
+		r.SourcePin = &release.SourcePin{Path: path, Force: c.Bool("force"), Digest: want, Options: options, Derivation: d.derivation}
 	}
 	return release.Write(c.Context, con, r, writeOptions(c))
 }

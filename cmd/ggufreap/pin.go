@@ -102,6 +102,15 @@ func readDeclared(c *cli.Context) manifest.Declared {
 		QuantizationLabel: said("quantization-label"), BaseModel: said("base-model")}
 }
 
+// statedOf is what the hub states of a model.
+func statedOf(m *gguf.Model) manifest.Declared {
+	var said manifest.Declared
+	if far := hub.Of(m); far != nil {
+		far.Declare(&said)
+	}
+	return said
+}
+
 // declaredOf is what the flags say of a model, and in their place what the hub states.
 func declaredOf(c *cli.Context, m *gguf.Model) manifest.Declared {
 	said := readDeclared(c)

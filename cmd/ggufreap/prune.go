@@ -48,6 +48,7 @@ func pruneCommand(con *ui.Console) *cli.Command {
 			),
 			args.In("How to cut (as many shards as the source has, unless the preset says otherwise)", splitFlags()...),
 			args.In("Metadata", editFlags()...),
+			publishFlags(),
 			args.In("Output", slices.Concat(releaseFlags("the folder of the release", "SOURCE-REAPn"), []cli.Flag{
 				&cli.BoolFlag{Name: "no-provenance-keys", Usage: "leave out the reap.* keys that state the derivation"},
 				typeFlag(),
@@ -90,6 +91,9 @@ func pruneAction(con *ui.Console, c *cli.Context) error {
 		return err
 	}
 	r := d.release(c)
+	if err := d.publish(c, r); err != nil {
+		return err
+	}
 	if err := judgeLayout(con, c, r); err != nil {
 		return err
 	}

@@ -97,7 +97,7 @@ func TestPinDigestStays(t *testing.T) {
 	says("verify", "two")
 	says("verify", "--expect", "pin_digest="+genuine, "source")
 	says("pin", "--check", "source.pin.json.zst", "two")
-	says("prune", "--keep", "16", "--source-pin", "source.pin.json.zst", "--source-digest", strings.TrimPrefix(genuine, "blake3:"), "-o", "out", "two")
+	says("prune", "--keep", "16", "--source-pin", "source.pin.json.zst", "--no-source-pin", "--source-digest", strings.TrimPrefix(genuine, "blake3:"), "-o", "out", "two")
 	says("prune", "--keep", "16", "--pin-source", "x.json", "--source-digest", genuine, "-o", "again", "two")
 	says("verify", "--source-pin", "source.pin.json.zst", "--source-digest", genuine, "out")
 	says("inspect", "--key", "reap.source_pin_digest", "out")

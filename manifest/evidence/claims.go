@@ -29,7 +29,7 @@ func Claim(text string) string {
 func (d *Document) checkClaims() {
 	d.composites = d.Composites()
 	for _, n := range d.Notes {
-		d.checkText(n.Line, "a note", n.Text, d.anyMatched())
+		d.checkText(n.Line, "a note", n.Text, d.Controlled())
 	}
 	for _, p := range d.Pairs {
 		a, b := d.row(p.A), d.row(p.B)
@@ -45,7 +45,8 @@ func (d *Document) checkClaims() {
 	}
 }
 
-func (d *Document) anyMatched() bool {
+// Controlled reports whether some row has an unpruned control under the same conditions.
+func (d *Document) Controlled() bool {
 	for _, r := range d.Rows {
 		if d.matched(r) {
 			return true

@@ -162,3 +162,14 @@ func (d *Document) source(name string) *Source {
 	}
 	return nil
 }
+
+// RowOf returns the first row that was measured here or reported of the release with a pin
+// digest, nil when there is none.
+func (d *Document) RowOf(pinDigest string) *Row {
+	for _, r := range d.Rows {
+		if r.word("pin_digest") == pinDigest {
+			return r
+		}
+	}
+	return nil
+}

@@ -169,6 +169,7 @@ func (v *verifier) findSource() error {
 		}
 		v.options.Source = pin
 		v.report.note(e.Name(), "is the pin of the source, and was used")
+		v.report.Hold(e.Name())
 		if !known {
 			v.report.gap("the pin digest of the source is the one that the release itself states", "that the claimed source is the one you have in mind: hold it against a digest that came another way, with --source-digest")
 		}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -56,6 +57,20 @@ type Release struct {
 type File struct {
 	Name string
 	Data []byte
+	// Make, where there are no data yet, makes them of the pin of what was written; the pin is
+	// nil for a release that has none.
+	Make func(pin *manifest.Pin) ([]byte, error)
+}
+
+func (f File) data(pin *manifest.Pin) ([]byte, error) {
+	if f.Make == nil {
+		return f.Data, nil
+	}
+	data, err := f.Make(pin)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name, err)
+	}
+	return data, nil
 }
 
 // StemFault says why a shell, a terminal or another program would take a name for
@@ -239,8 +254,12 @@ func (r *Release) fill(ctx context.Context, folder *stage.Folder) (*manifest.Pin
 		}
 	}
 	for _, d := range r.Documents {
-		err := folder.WriteFile(d.Name, func(w io.Writer) error {
-			_, err := w.Write(d.Data)
+		data, err := d.data(pin)
+		if err != nil {
+			return nil, err
+		}
+		err = folder.WriteFile(d.Name, func(w io.Writer) error {
+			_, err := w.Write(data)
 			return err
 		})
 		if err != nil {

@@ -1,0 +1,309 @@
+package card
+
+import (
+	"fmt"
+	"strings"
+
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
+	"ggufreap/manifest"
+	"ggufreap/reap"
+)
+
+// sections are the parts of a card that are made from facts, in their order.
+func (f *Facts) sections() []section {
+	return []section{
+		{"summary", f.summary()},
+		{"sizes", f.sizes()},
+		{"lineage", f.lineage()},
+		{"check", f.check()},
+		{"evidence", f.evidence()},
+		{"limits", f.limits()},
+		{"run", f.run()},
+		{"license", f.license()},
+	}
+}
+
+// summary says what the release is, what it keeps, and what is unchanged.
+func (f *Facts) summary() string {
+	var b strings.Builder
+	a := f.Pin.Artifact
+	if f.Plan == nil {
+		fmt.Fprintf(&b, "A model in GGUF form, %s, in %s. How it was made: %s.\n", code(a.Architecture), text.Files(a.Shards), notSpecified)
+		return b.String()
+	}
+	fmt.Fprintf(&b, "%s with %s. The bytes that are kept are those of the source: nothing was dequantized, encoded again or trained.\n\n",
+		code(orNot(f.Plan.Source.Name)), f.experts())
+	t := newTable("", "")
+	t.row("architecture", code(a.Architecture))
+	t.row("experts kept", f.experts())
+	t.row("experts dropped", fmt.Sprintf("%d in each of these layers", f.Plan.NumExperts-f.Plan.KeepCount))
+	t.row("criterion", plain(criterion(f.Plan.Criterion)))
+	t.row("measured on", f.corpus())
+	t.row("coverage of the scores by the kept experts", notSpecified)
+	t.row("unchanged", f.unchanged())
+	b.WriteString(t.String())
+	return b.String()
+}
+
+// criterion says how experts were ranked, and what that is worth.
+func criterion(c reap.Criterion) string {
+	info, known := reap.FindCriterion(c.Name)
+	switch {
+	case c.Name == reap.Given:
+		return "lists of another tool; how they were made: " + notSpecified
+	case !known:
+		return c.Name + "; what it is worth: " + notSpecified
+	}
+	return fmt.Sprintf("%s (%s): %s", c.Name, info.Meaning, info.Honesty())
+}
+
+// corpus names the files that scores were read from.
+func (f *Facts) corpus() string {
+	if f.Plan.Criterion.Evidence != reap.Measured {
+		return "nothing: no text was run"
+	}
+	var files []string
+	for _, in := range f.Plan.Criterion.Inputs {
+		files = append(files, fmt.Sprintf("scores in %s, sha256 %s", code(in.File), code(in.SHA256)))
+	}
+	if files == nil {
+		return notSpecified
+	}
+	return strings.Join(files, "; ") + "; the text itself: " + notSpecified
+}
+
+// unchanged counts the tensors that have the source's bytes as a whole.
+func (f *Facts) unchanged() string {
+	same, whole := 0, 0
+	for _, t := range f.Pin.Tensors {
+		if t.Slabs == nil {
+			same++
+		} else {
+			whole++
+		}
+	}
+	return fmt.Sprintf("%s as they are; %s hold the kept experts' slabs, rows and numbers, each as it is in the source", text.Count(same, "tensor"), text.Count(whole, "other"))
+}
+
+func (f *Facts) sizes() string {
+	a := f.Pin.Artifact
+	var b strings.Builder
+	b.WriteString("## Files\n\n")
+	t := newTable("", "")
+	t.row("files", fmt.Sprintf("%s, %s", text.Files(a.Shards), text.Size(a.FileBytes)))
+	t.row("tensor data", text.Size(a.TensorBytes))
+	if f.SourcePin != nil {
+		t.row("files of the source", fmt.Sprintf("%s, %s", text.Files(f.SourcePin.Artifact.Shards), text.Size(f.SourcePin.Artifact.FileBytes)))
+	}
+	b.WriteString(t.String() + "\n")
+	t = newTable("file", "bytes", "sha256")
+	for _, file := range f.Pin.Files {
+		t.row(code(file.Name), text.Grouped(file.Size), code(file.SHA256.String()))
+	}
+	b.WriteString(t.String())
+	return b.String()
+}
+
+// lineage says what it was made from, and how that is pinned.
+func (f *Facts) lineage() string {
+	var b strings.Builder
+	b.WriteString("## What it is made from\n\n")
+	t := newTable("", "this release", "its source")
+	source := func(say func(p *manifest.Pin) string) string {
+		if f.SourcePin == nil {
+			return notSpecified
+		}
+		return say(f.SourcePin)
+	}
+	t.row("name", code(f.Pin.Artifact.Name), f.sourceName())
+	t.row("repository", plain(said(f.Pin.Declared.Repo)), plain(orNot(f.BaseModel)))
+	t.row("revision", plain(said(f.Pin.Declared.Revision)), source(func(p *manifest.Pin) string { return plain(said(p.Declared.Revision)) }))
+	t.row("pin digest", code(f.Pin.PinDigest.String()), f.sourceDigest(reap.KeySourcePin, source(func(p *manifest.Pin) string { return code(p.PinDigest.String()) })))
+	t.row("weights digest", code(f.Pin.WeightsDigest.String()), f.sourceDigest(reap.KeySourceWeights, source(func(p *manifest.Pin) string { return code(p.WeightsDigest.String()) })))
+	b.WriteString(t.String())
+	return b.String()
+}
+
+func (f *Facts) sourceName() string {
+	if f.Plan == nil {
+		return notSpecified
+	}
+	return code(orNot(f.Plan.Source.Name))
+}
+
+// sourceDigest is that of the source's pin, else what the release itself states.
+func (f *Facts) sourceDigest(key, pinned string) string {
+	if pinned != notSpecified {
+		return pinned
+	}
+	if stated := f.Metadata.Text(key); stated != "" {
+		return code(stated) + " (stated in the metadata)"
+	}
+	return notSpecified
+}
+
+func (f *Facts) check() string {
+	verify := "ggufreap verify ."
+	if f.SourcePin != nil && !f.InFolder {
+		verify = "ggufreap verify --source-pin SOURCE.pin.json.zst ."
+	}
+	return "## How to check it\n\nIn the folder of the download:\n\n" +
+		block("sha256sum -c MANIFEST.sha256", verify, "ggufreap pin --check "+manifest.PinName+" .") +
+		"\nA list of sums shows damage, not forgery: compare the pin digest with one that came to you another way.\n"
+}
+
+func (f *Facts) evidence() string {
+	var b strings.Builder
+	b.WriteString("## Evidence\n\n")
+	tables := 0
+	for _, d := range f.Evidence {
+		for _, t := range d.Tables() {
+			tables++
+			fmt.Fprintf(&b, "### %s\n\n", plain(t.Title))
+			if t.About != "" {
+				fmt.Fprintf(&b, "%s\n\n", plain(t.About))
+			}
+			out := newTable(each(t.Columns, plain)...)
+			for _, row := range t.Rows {
+				out.row(each(row, plain)...)
+			}
+			b.WriteString(out.String() + "\n")
+		}
+		for _, n := range d.Notes {
+			fmt.Fprintf(&b, "%s\n\n", plain(n.Text))
+		}
+	}
+	if tables == 0 {
+		b.WriteString("What this model can do: " + notSpecified + ". How fast it is: " + notSpecified + ". What memory it takes: " + notSpecified + ".\n")
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+func each(list []string, do func(string) string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = do(s)
+	}
+	return out
+}
+
+// limits says what is not known, and what must not be read into the rest.
+func (f *Facts) limits() string {
+	var b strings.Builder
+	b.WriteString("## Limits\n\n")
+	item := func(format string, args ...any) { fmt.Fprintf(&b, "- "+format+"\n", args...) }
+	if f.Plan != nil {
+		info, _ := reap.FindCriterion(f.Plan.Criterion.Name)
+		switch info.Evidence {
+		case reap.Measured:
+			item("Experts were chosen by what a text needed. What that text did not need may be gone.")
+		case reap.Proxy:
+			item("Experts were chosen by a proxy from the weights alone: not measured, not lossless.")
+		case reap.Baseline:
+			item("Experts were chosen by a baseline for comparisons: no evidence at all.")
+		default:
+			item("How experts were chosen: %s.", notSpecified)
+		}
+	}
+	item("Quality beside the source: %s.", f.quality())
+	limit, _ := f.Metadata.ArchUint("context_length")
+	item("Context: the metadata states %s; greatest input that a row of evidence has: %s. A stated or configured limit is not a tested one.", context(limit), f.tested())
+	if f.Metadata.Text("general.size_label") != "" && f.Plan != nil {
+		item("The metadata's size label, %s, is the source's and may no longer be true.", code(f.Metadata.Text("general.size_label")))
+	}
+	return b.String()
+}
+
+func context(tokens uint64) string {
+	if tokens == 0 {
+		return "none"
+	}
+	return text.Grouped(tokens) + " tokens"
+}
+
+// quality says whether evidence holds the release against its source.
+func (f *Facts) quality() string {
+	for _, d := range f.Evidence {
+		if d.Controlled() {
+			return "compared under equal controls above"
+		}
+	}
+	return notSpecified
+}
+
+func (f *Facts) tested() string {
+	most, said := int64(0), notSpecified
+	for _, d := range f.Evidence {
+		if r, n := d.TestedContext(); n > most {
+			most, said = n, fmt.Sprintf("%s tokens (row %s)", text.Grouped(n), plain(r.ID))
+		}
+	}
+	return said
+}
+
+// run shows how the files are served, on one machine and on several.
+func (f *Facts) run() string {
+	first := f.Pin.Files[0].Name
+	executed := "**Not executed** with these files, as far as the evidence above says."
+	if row := f.ran(); row != "" {
+		executed = "Executed with these files: row " + plain(row) + " of the evidence above has this release's pin digest."
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "## How to run it\n\n%s\n\nOn one machine that holds %s of tensor data, with a build of llama.cpp that knows %s:\n\n",
+		executed, text.Size(f.Pin.Artifact.TensorBytes), code(f.Pin.Artifact.Architecture))
+	b.WriteString(block("llama-server -m " + args.ShellQuote(first) + " -ngl 99 --jinja"))
+	if f.Nodes > 1 {
+		b.WriteString(f.spread(first))
+	}
+	return b.String()
+}
+
+// ran returns the row of evidence that ran this very release, "" for none.
+func (f *Facts) ran() string {
+	for _, d := range f.Evidence {
+		if r := d.RowOf(f.Pin.PinDigest.String()); r != nil {
+			return r.ID
+		}
+	}
+	return ""
+}
+
+// spread shows a layer split over several machines, with the bytes on each.
+func (f *Facts) spread(first string) string {
+	nodes := Split(f.Pin, f.Nodes)
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nOn %d machines by layer split; the last one runs `llama-server`, which gives the first layers to the others. Tensor data of each, without cache and buffers:\n\n", f.Nodes)
+	t := newTable("machine", "layers", "tensor data")
+	var parts, servers []string
+	for i, n := range nodes {
+		t.row(fmt.Sprint(i+1), n.Layers(), text.Size(n.Bytes))
+		parts = append(parts, fmt.Sprint(n.To-n.From))
+		if i < len(nodes)-1 {
+			servers = append(servers, fmt.Sprintf("NODE%d:50052", i+1))
+		}
+	}
+	b.WriteString(t.String() + "\n")
+	b.WriteString(block("rpc-server -H 0.0.0.0 -p 50052    # on each of the others, in a network that you trust: it has no password",
+		fmt.Sprintf("llama-server -m %s -ngl 99 --jinja --rpc %s --split-mode layer --tensor-split %s", args.ShellQuote(first), strings.Join(servers, ","), strings.Join(parts, ","))))
+	return b.String()
+}
+
+// license names who made what this is made of.
+func (f *Facts) license() string {
+	var b strings.Builder
+	b.WriteString("## Attribution and license\n\n")
+	t := newTable("", "")
+	t.row("license", plain(orNot(strings.Join(f.Licenses, ", "))))
+	if f.LicenseName != "" || f.LicenseLink != "" {
+		t.row("its name and text", plain(orNot(f.LicenseName))+", "+plain(orNot(f.LicenseLink)))
+	}
+	t.row("source", plain(orNot(f.BaseModel)))
+	for _, key := range []string{"general.author", "general.organization", "general.quantized_by"} {
+		t.row(strings.ReplaceAll(strings.TrimPrefix(key, "general."), "_", " ")+", as the metadata states", plain(orNot(f.Metadata.Text(key))))
+	}
+	t.row("method", "REAP pruning, arXiv 2510.13999, as far as the criterion above is that of the paper")
+	b.WriteString(t.String())
+	b.WriteString("\nCard, plan, pin and sums were written by ggufreap.\n")
+	return b.String()
+}
