@@ -92,7 +92,7 @@ func TestCardRefuses(t *testing.T) {
 		{"evidence for the release with", []string{"-o", "x.md", "--evidence", "other.yaml", "cut"}},
 		{"line 2", []string{"-o", "x.md", "--evidence", "bad.yaml", "cut"}},
 		{"are for --license other", []string{"-o", "x.md", "--license-name", "x", "cut"}},
-		{"is the source", []string{"-o", "cut/small-REAP4-00001-of-00002.gguf", "cut"}},
+		{"would be taken for a model", []string{"-o", "cut/small-REAP4-00001-of-00002.gguf", "cut"}},
 		{"no such file", []string{"--check", "missing.md", "cut"}},
 	} {
 		r := ggufreap(t, append([]string{"card"}, c.args...)...)

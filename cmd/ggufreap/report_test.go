@@ -166,7 +166,7 @@ func TestReportRefuses(t *testing.T) {
 		{"no such file", []string{"-o", "x.html", "missing.json"}},
 		{"neither a plan", []string{"-o", "x.html", "noise"}},
 		{"is the source", []string{"-o", "plan.json", "--force", "plan.json"}},
-		{"is the source", []string{"-o", model, "--force", "--model", model, "plan.json"}},
+		{"would be taken for a model", []string{"-o", model, "--force", "--model", model, "plan.json"}},
 		{"a plan has its own count", []string{"-o", "x.html", "--keep", "3", "--scores", "scores.json", "plan.json"}},
 		{"holds a plan against", []string{"-o", "x.html", "--compare", "other.json", "plan.json"}},
 		{"exists", []string{"-o", "noise", "plan.json"}},

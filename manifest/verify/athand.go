@@ -145,8 +145,11 @@ func digestName(path string) (manifest.Sum, bool) {
 // with the digest that the source is known to have, or that the metadata states.
 func (v *verifier) findSource() error {
 	m, want := v.main(), v.options.SourceDigest
-	if v.options.Source != nil || m == nil {
+	switch {
+	case m == nil:
 		return nil
+	case v.options.Source != nil:
+		return v.holdSource()
 	}
 	known := !want.IsZero()
 	if !known && v.options.SourceKey != "" {
@@ -177,6 +180,25 @@ func (v *verifier) findSource() error {
 	}
 	if known {
 		return fmt.Errorf("%s: no pin with pin digest %s lies there, --source-pin names one", v.dir, want)
+	}
+	return nil
+}
+
+// holdSource finds the pin of the source that was given among the files: the digest that it
+// was given with vouches for it there.
+func (v *verifier) holdSource() error {
+	entries, err := os.ReadDir(v.dir)
+	if err != nil {
+		return nil // it may be read, but not listed
+	}
+	for _, e := range entries {
+		pin, err := v.pinAt(e)
+		if err != nil {
+			return err
+		}
+		if pin != nil && pin.PinDigest == v.options.Source.PinDigest {
+			v.report.Hold(e.Name())
+		}
 	}
 	return nil
 }
