@@ -55,14 +55,14 @@ func judgeLayout(con *ui.Console, c *cli.Context, r *release.Release) error {
 func artifactFlags() []cli.Flag {
 	return args.In("llama.cpp's verdict",
 		&cli.BoolFlag{Name: "engine", Usage: "ask llama.cpp too whether it would load the model, from its headers, and what it takes"},
-		&cli.IntFlag{Name: "ctx", Value: 4096, Usage: "`N`: with --engine, what a context of N tokens takes (4096)"},
+		&cli.IntFlag{Name: "ctx", Usage: "`N`: with --engine, what a context of N tokens takes (not asked: to tell, llama.cpp takes memory for the recurrent state that a model may have)"},
 		libraryFlag(),
 	)
 }
 
 // judgeArtifact asks llama.cpp about the model at path.
 func judgeArtifact(c *cli.Context, m *gguf.Model) (*engines.Judgement, error) {
-	if c.Int("ctx") < 1 {
+	if c.IsSet("ctx") && c.Int("ctx") < 1 {
 		return nil, args.Usagef("--ctx is %d, want a number above 0", c.Int("ctx"))
 	}
 	return engines.Judge(c.Context, c.String("llama-lib"), m.Paths()[0], c.Int("ctx"))
