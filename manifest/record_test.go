@@ -260,3 +260,19 @@ func TestRecorderLanes(t *testing.T) {
 		}
 	}
 }
+
+// TestLanesAreOneFile wants the readers of one file to say so, whatever their lane.
+func TestLanesAreOneFile(t *testing.T) {
+	m := modeltest.New(t, modeltest.Contents(1), gguf.Split{})
+	recorder, err := NewRecorder(t.Context(), m, BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	origin := func() io.ReaderAt {
+		recorded := recorder.Views(m.Contents().Views)[0].Extents[0].Source
+		return recorded.(interface{ Origin() io.ReaderAt }).Origin()
+	}
+	if a, b := origin(), origin(); a != b {
+		t.Errorf("two lanes read %v and %v", a, b)
+	}
+}

@@ -66,6 +66,9 @@ type laneReader struct {
 	lane *lane
 }
 
+// Origin returns the file that is read, whatever the lane.
+func (r laneReader) Origin() io.ReaderAt { return r.track.source }
+
 // ReadAt reads bytes of the file, as [io.ReaderAt], and takes note of those that have
 // not passed yet. Those before them are read first.
 func (r laneReader) ReadAt(p []byte, off int64) (int, error) {

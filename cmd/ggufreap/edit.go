@@ -24,9 +24,9 @@ Usage:
 Keys keep their types and their places, tensors their bytes, their order and
 their shards; the weights digest stays the same. Shards that stay as they are
 share the source's blocks on disk where the file system can (XFS, Btrfs), and
-are copied elsewhere. The source is only read. DIR gets the files, pin.json.zst and, last of all, MANIFEST.sha256. The key
-reap.edited_keys names what was changed, so that "verify --source-pin" tells
-stated changes from others.
+are copied elsewhere. The source is only read. DIR gets the files, pin.json.zst
+and, last of all, MANIFEST.sha256. The key reap.edited_keys names what was
+changed, so that "verify --source-pin" tells stated changes from others.
 
 Keys that decide how an engine computes (all that begin with the architecture's
 name, the alignment, and what makes tokens of a text) want --force.

@@ -59,15 +59,25 @@ func sumRanges(shard *gguf.ShardLayout, files map[io.ReaderAt]int) manifest.Sum 
 	h := blake3.New()
 	for _, v := range shard.Views {
 		for _, e := range v.Extents {
-			number, ok := files[e.Source]
+			file := originOf(e.Source)
+			number, ok := files[file]
 			if !ok {
 				number = len(files)
-				files[e.Source] = number
+				files[file] = number
 			}
 			fmt.Fprintf(h, "%d\t%d\t%d\n", number, e.Offset, e.Length)
 		}
 	}
 	return manifest.Sum(h.Sum(nil))
+}
+
+// originOf returns the file behind a source that stands between it and its readers, as that
+// of a [manifest.Recorder] does.
+func originOf(source io.ReaderAt) io.ReaderAt {
+	if between, ok := source.(interface{ Origin() io.ReaderAt }); ok {
+		return between.Origin()
+	}
+	return source
 }
 
 // difference says in what this release is another than was, or "".
