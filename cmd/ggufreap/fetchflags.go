@@ -47,7 +47,7 @@ func askListing(con *ui.Console, c *cli.Context, address string) (*verify.Listin
 
 // readFetch reads them.
 func readFetch(c *cli.Context) (hub.Options, error) {
-	o := hub.Options{Connections: c.Int("connections"), Version: buildVersion().Version}
+	o := hub.Options{Connections: c.Int("connections"), Cache: c.String("cache"), Version: buildVersion().Version}
 	if o.Connections < 0 || c.IsSet("connections") && o.Connections == 0 {
 		return o, args.Usagef("--connections is %d, want at least 1", o.Connections)
 	}

@@ -49,7 +49,9 @@ func planCommand(con *ui.Console) *cli.Command {
 			&cli.BoolFlag{Name: "force", Usage: "replace FILE if it exists"},
 			&cli.BoolFlag{Name: "json", Usage: "print the plan document, or what --explain, --compare and --split-half tell"},
 			typeFlag(),
-		}, progressFlags(con), fetchFlags()),
+		}, progressFlags(con), fetchFlags(), args.In("From an address",
+			&cli.StringFlag{Name: "cache", Usage: "keep in `DIR` what was fetched, for the next plan: headers and routers"},
+		)),
 		Action: func(c *cli.Context) error { return planAction(con, c) },
 	}
 }

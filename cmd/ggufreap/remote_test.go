@@ -113,6 +113,38 @@ func TestPlanFetchesRoutersOnly(t *testing.T) {
 	}
 }
 
+// TestPlanKeepsRouters plans twice with a cache folder: the second time next to nothing
+// travels, and a file of the cache that was damaged is fetched anew.
+func TestPlanKeepsRouters(t *testing.T) {
+	h, files := onHub(t, gguftest.K3(gguftest.K3Options{}), gguftest.K3Shards)
+	cache := filepath.Join(t.TempDir(), "cache")
+	for _, address := range []string{"hf://org/K3", h.File(filepath.Base(files[0]))} {
+		line := []string{"plan", "--json", "--preset", "reap568", "--criterion", "router-mass", "--cache", cache, address}
+		want := succeed(t, line...)
+		h.Reset()
+		if got := succeed(t, line...); got != want || h.Written.Load() > 9*512 {
+			t.Errorf("%s: %d bytes travelled the second time, same plan: %t", address, h.Written.Load(), got == want)
+		}
+		kept, err := filepath.Glob(filepath.Join(cache, "*", "*-*"))
+		if err != nil || len(kept) == 0 {
+			t.Fatalf("nothing is kept, %v", err)
+		}
+		for _, path := range kept {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data[0] ^= 1
+			if err := os.WriteFile(path, data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := succeed(t, line...); got != want {
+			t.Errorf("%s: a damaged cache gives another plan", address)
+		}
+	}
+}
+
 // wideExperts is a model whose experts are so large that the gaps between those that are
 // kept do not travel.
 func wideExperts() gguftest.Spec {

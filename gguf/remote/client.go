@@ -43,6 +43,8 @@ type Options struct {
 	// Idle is how long a connection may bring nothing before its range is asked for
 	// again; 0 means 30 seconds. There is no bound on the whole.
 	Idle time.Duration
+	// Cache is a folder in which ranges are kept for other clients; "" keeps none.
+	Cache string
 	// UserAgent names the program to servers.
 	UserAgent string
 	// Transport, unless nil, changes the transport before its first use: proxies,

@@ -125,7 +125,7 @@ func (f *File) readPart(p []byte, off int64) (int, error) {
 	}
 	p = p[:min(int64(len(p)), next-off)]
 	into := &slice{p, 0}
-	err := f.fetch(f.client.ctx, off, off+int64(len(p)), into)
+	err := f.fetchKept(f.client.ctx, off, off+int64(len(p)), into)
 	return into.n, err
 }
 

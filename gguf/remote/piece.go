@@ -210,7 +210,7 @@ func (q *queue) startSome() {
 func (q *queue) start(p *piece) {
 	p.started, p.counted = true, true
 	q.used += p.end - p.off
-	q.client.group.Go(func() { p.finish(p.file.fetch(q.client.ctx, p.off, p.end, p)) })
+	q.client.group.Go(func() { p.finish(p.file.fetchKept(q.client.ctx, p.off, p.end, p)) })
 }
 
 // hurry starts a piece that somebody waits for, whatever memory is left.

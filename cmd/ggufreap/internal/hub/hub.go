@@ -25,8 +25,9 @@ import (
 
 // Options are how the flags say that ranges are fetched.
 type Options struct {
-	Connections int   // 0 for as many as are usual
-	Rate        int64 // bytes a second; 0 for no limit
+	Connections int    // 0 for as many as are usual
+	Rate        int64  // bytes a second; 0 for no limit
+	Cache       string // a folder that keeps what was fetched, or ""
 	Version     string
 }
 
@@ -47,7 +48,7 @@ func Open(ctx context.Context, con *ui.Console, o Options, addresses ...string) 
 	}
 	client, err := remote.NewClient(ctx, remote.Options{
 		Endpoint: settings.Endpoint, Token: settings.Token, Offline: settings.Offline,
-		Connections: o.Connections, Rate: o.Rate, UserAgent: "ggufreap/" + o.Version,
+		Connections: o.Connections, Rate: o.Rate, Cache: o.Cache, UserAgent: "ggufreap/" + o.Version,
 		Transport: func(t *http.Transport) { t.Proxy = http.ProxyFromEnvironment },
 		Notify:    notifier(con),
 	})
