@@ -13,7 +13,7 @@ func progressFlags(con *ui.Console) []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Destination: &con.Quiet, Usage: "show no progress"},
 		args.OneOf(&cli.StringFlag{Name: "progress", Value: progress.Auto, Destination: &con.Progress,
-			Usage: "`MODE`: auto, bar, plain or none (auto: a bar on a terminal, lines where TERM is dumb, nothing elsewhere)"},
-			progress.Auto, progress.Bar, progress.Plain, progress.None),
+			Usage: "`MODE`: auto, bar, plain, json or none (auto: a bar on a terminal, lines where TERM is dumb, nothing elsewhere; json: a line a second for programs, on stderr)"},
+			progress.Auto, progress.Bar, progress.Plain, progress.JSON, progress.None),
 	}
 }

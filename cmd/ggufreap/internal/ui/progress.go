@@ -1,13 +1,17 @@
 package ui
 
 import (
+	"cmp"
 	"ggufreap/cmd/ggufreap/internal/ui/progress"
+	"os"
+	"runtime"
+	"strings"
 )
 
 // StartProgress begins a task, such as "pin", that will pass total bytes, and shows on
 // stderr how far it has come.
 func (con *Console) StartProgress(task string, total int64) *progress.Task {
-	p := progress.Begin(progress.Line{W: con.Err, Columns: func() int { return terminalWidth(con.Err) }}, con.progressMode(), task, total)
+	p := progress.Begin(progress.Line{W: con.Err, Columns: func() int { return terminalWidth(con.Err) }, ASCII: !utf8Locale()}, con.progressMode(), task, total)
 	con.shown.Store(p)
 	return p
 }
@@ -43,3 +47,13 @@ func (con *Console) stopProgress() {
 
 // ShowsProgress reports whether lines about how far a task has come are wanted.
 func (con *Console) ShowsProgress() bool { return con.progressMode() != progress.None }
+
+// utf8Locale reports whether the terminal shows more than ASCII, as the locale says.
+func utf8Locale() bool {
+	if runtime.GOOS == "windows" {
+		return true // it has no such variables, and shows it
+	}
+	locale := cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG"))
+	name := strings.ToLower(strings.ReplaceAll(locale, "-", ""))
+	return strings.Contains(name, "utf8")
+}

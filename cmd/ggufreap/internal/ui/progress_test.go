@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bytes"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -61,5 +62,19 @@ func TestProgressBar(t *testing.T) {
 	p.Finish()
 	if got := out.String(); !strings.Contains(got, "pin") || !strings.Contains(got, "50%") || !strings.HasSuffix(got, "/s\n") {
 		t.Errorf("printed %q", got)
+	}
+}
+
+func TestUTF8Locale(t *testing.T) {
+	for locale, want := range map[[3]string]bool{
+		{"", "", "en_US.UTF-8"}: true, {"", "de_DE.utf8", "C"}: true, {"C.UTF-8", "", ""}: true,
+		{"", "", ""}: false, {"C", "", "en_US.UTF-8"}: false, {"", "POSIX", "en_US.UTF-8"}: false, {"", "", "de_DE@euro"}: false,
+	} {
+		t.Setenv("LC_ALL", locale[0])
+		t.Setenv("LC_CTYPE", locale[1])
+		t.Setenv("LANG", locale[2])
+		if got := utf8Locale(); got != want && runtime.GOOS != "windows" {
+			t.Errorf("%q: got %v", locale, got)
+		}
 	}
 }

@@ -4,6 +4,7 @@
 package progress
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -20,10 +21,15 @@ const (
 	Auto  = "auto" // a bar on a terminal, lines on one without a cursor, nothing elsewhere
 	Bar   = "bar"
 	Plain = "plain" // a line every few seconds
+	JSON  = "json"  // a line of JSON every second, for programs
 	None  = "none"
 )
 
-const plainInterval = 5 * time.Second
+// How often a line is written.
+const (
+	plainInterval = 5 * time.Second
+	jsonInterval  = time.Second
+)
 
 // A Task shows on stderr how far a task over a known number of bytes has come.
 // Any number of goroutines may add to it.
@@ -36,6 +42,7 @@ type Task struct {
 	mu      sync.Mutex
 	bar     *progressbar.ProgressBar // nil unless a bar is drawn
 	plain   bool
+	json    bool
 	done    int64
 	started time.Time
 	spoken  time.Time // when the last plain line was written
@@ -46,6 +53,7 @@ type Task struct {
 type Line struct {
 	W       io.Writer
 	Columns func() int // of the terminal that it is now, 0 for anything else
+	ASCII   bool       // it shows nothing else
 }
 
 // Begin begins a task, such as "pin", that will pass total bytes.
@@ -62,9 +70,12 @@ func Begin(on Line, mode, task string, total int64) *Task {
 			progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionSetPredictTime(true),
 			progressbar.OptionClearOnFinish(),
+			progressbar.OptionSetTheme(theme(on.ASCII)),
 		)
 	case Plain:
 		p.plain = true
+	case JSON:
+		p.json = true
 	}
 	p.started = p.now()
 	p.spoken = p.started
@@ -87,7 +98,7 @@ func (p *Task) Stop() {
 
 func (p *Task) still() {
 	p.clear()
-	p.bar, p.plain = nil, false
+	p.bar, p.plain, p.json = nil, false, false
 }
 
 func (p *Task) clear() {
@@ -140,9 +151,13 @@ func (p *Task) Add(n int64) {
 	if p.bar != nil {
 		p.bar.Add64(n) // its error is that of writing to stderr: nobody is left to tell
 	}
-	if now := p.now(); p.plain && now.Sub(p.spoken) >= plainInterval {
+	switch now := p.now(); {
+	case p.plain && now.Sub(p.spoken) >= plainInterval:
 		p.spoken = now
 		p.tell()
+	case p.json && now.Sub(p.spoken) >= jsonInterval:
+		p.spoken = now
+		p.report(false)
 	}
 }
 
@@ -168,6 +183,38 @@ func (p *Task) tell() {
 	fmt.Fprintf(p.on.W, "ggufreap: %s: %s of %s, %.0f %%, %s, %s left\n", p.task, text.SISize(p.done), text.SISize(p.total), percent, rate, left)
 }
 
+// A state is a line of JSON.
+type state struct {
+	Task     string `json:"task"`
+	Done     int64  `json:"done_bytes"`
+	Total    int64  `json:"total_bytes"` // 0 when it is not known
+	Speed    int64  `json:"bytes_per_second"`
+	Left     *int64 `json:"seconds_left"` // null when it is not known
+	Finished bool   `json:"finished"`
+}
+
+// report writes how far the task is, as JSON.
+func (p *Task) report(finished bool) {
+	s := state{Task: p.task, Done: p.done, Total: p.total, Finished: finished,
+		Speed: int64(float64(p.done) / max(p.now().Sub(p.started).Seconds(), 1e-3))}
+	if left := max(p.total-p.done, 0); p.total > 0 && s.Speed > 0 {
+		seconds := left / s.Speed
+		s.Left = &seconds
+	}
+	line, err := json.Marshal(s)
+	if err == nil { // numbers and the name of a task cannot fail
+		fmt.Fprintf(p.on.W, "%s\n", line)
+	}
+}
+
+// theme is how a bar looks.
+func theme(ascii bool) progressbar.Theme {
+	if ascii {
+		return progressbar.ThemeASCII
+	}
+	return progressbar.ThemeDefault
+}
+
 // Finish ends a task whose progress is what it reads, and where progress was shown says
 // what it took, unless there was nothing to do.
 func (p *Task) Finish() {
@@ -184,6 +231,9 @@ func (p *Task) FinishWriting(read, written int64) {
 }
 
 func (p *Task) end(read, written int64) {
+	if p.json {
+		p.report(true)
+	}
 	shown := p.bar != nil || p.plain
 	p.still()
 	if !shown || p.done == 0 {
