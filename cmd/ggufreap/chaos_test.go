@@ -229,10 +229,14 @@ func TestKill(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	phases := map[string]int{}
-	wantPin := b.sourcePin()
+	wantPin, wantPinned := b.sourcePin()
+	plain := b.want
 	for session := 0; b.kills < 16**chaos; session++ {
 		out := filepath.Join(t.TempDir(), "release")
 		pin := out + ".pin.json"
+		if b.want = plain; session%4 == 3 {
+			b.want = wantPinned
+		}
 		for {
 			what := fmt.Sprintf("seed %d, session %d, after %d kills", seed, session, b.kills)
 			args := []string{"--resume", "--workers", fmt.Sprint(1 + rng.IntN(3))}
@@ -265,8 +269,8 @@ func TestKill(t *testing.T) {
 	fmt.Printf("chaos: kills: %v\n", phases)
 }
 
-// sourcePin is what --pin-source writes undisturbed.
-func (b *bench) sourcePin() string {
+// sourcePin is what --pin-source writes undisturbed, and the release with it.
+func (b *bench) sourcePin() (string, map[string]string) {
 	b.t.Helper()
 	dir := b.t.TempDir()
 	pin := filepath.Join(dir, "source.pin.json")
@@ -277,7 +281,7 @@ func (b *bench) sourcePin() string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return string(data)
+	return string(data), folder(b.t, filepath.Join(dir, "release"))
 }
 
 // killAtRandom kills a process some time within a run's, or soon after a sign.

@@ -123,7 +123,9 @@ func (r *Release) pinnable() error { return manifest.CheckPinnable(r.Stem, r.Lay
 func (r *Release) staged() stage.Release {
 	known := map[string]manifest.Sum{}
 	for _, d := range r.Documents {
-		known[d.Name] = sha256.Sum256(d.Data)
+		if d.Data != nil { // the pin of the source is taken on the way
+			known[d.Name] = sha256.Sum256(d.Data)
+		}
 	}
 	return stage.Release{Stem: r.Stem, Layout: r.Layout, Slabs: r.Slabs, IDs: r.IDs, Origin: r.Origin, Documents: r.documentNames(), Known: known, Same: r.same()}
 }
