@@ -74,7 +74,7 @@ var commandLine = regexp.MustCompile(`(?m)^ *(?:\$ )?(ggufreap [a-z][^#|>&;\n]*)
 var code = regexp.MustCompile("(?ms)^```.*?^```|^    [^\n]*")
 
 // commandsToCome are on pages already. One that exists leaves this list.
-var commandsToCome = []string{"card"}
+var commandsToCome = []string{}
 
 // TestCommandLinesOfPages wants every command that a page shows to be one, with flags that it
 // has.
