@@ -122,7 +122,7 @@ func TestDecodePinRefuses(t *testing.T) {
 		"file name":       {edit("out-00001", "../out-00001"), "leaves the folder"},
 		"file in folder":  {edit("out-00001", "d/out-00001"), "names a folder"},
 		"file twice":      {edit("out-00001-", "out-00002-"), "a file name comes twice"},
-		"file size":       {edit(`"size": `, `"size": 1`), "the artifact says"},
+		"file size":       {edit(`"size": `, `"size": 1`), "the model says"},
 		"negative size":   {edit(`"size": `, `"size": -`), "bytes"},
 		"type":            {edit(`"Q8_0"`, `"Q9_9"`), `"Q9_9" is not a ggml type`},
 		"type's case":     {edit(`"Q8_0"`, `"q8_0"`), `want "Q8_0"`},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -286,8 +287,8 @@ func readEvidence(con *ui.Console, c *cli.Context) (e verify.Evidence, repo, rev
 }
 
 func openEvidence(con *ui.Console, path string) (verify.Evidence, error) {
-	if path != files.Stdin {
-		return verify.ReadEvidence(path)
+	if info, err := os.Stat(path); path != files.Stdin && err == nil && info.Mode().IsRegular() {
+		return verify.ReadEvidence(path) // and again, where it may be large
 	}
 	in, err := files.OpenInput(con.In, path)
 	if err != nil {
