@@ -101,10 +101,7 @@ func cardAction(con *ui.Console, c *cli.Context) error {
 	if check != "" {
 		return checkCard(con, check, f)
 	}
-	sources := m.Paths()
-	for _, path := range append(c.StringSlice("evidence"), c.String("source-pin")) {
-		sources = append(sources, path)
-	}
+	sources := slices.Concat(m.Paths(), c.StringSlice("evidence"), []string{c.String("source-pin")})
 	if output != "" {
 		if err := writeCard(con, output, f, sources); err != nil {
 			return err

@@ -11,7 +11,6 @@ import (
 // A scale says above the plot what the colors of cells mean.
 type scale struct {
 	shades bool     // of scores
-	never  bool     // experts without tokens are among the cells
 	others []uint8  // single colors
 	names  []string // of them
 	right  bool     // at the right edge, where the left one is taken
