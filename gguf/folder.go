@@ -10,13 +10,27 @@ import (
 	"ggufreap/gguf/words"
 )
 
-// only lists the files of the one artifact that a folder holds.
+// only lists the files of the one artifact that a folder holds. What goes beside a model is
+// no rival of it.
 func (o *opener) only(dir string) ([]string, error) {
+	dir, err := ModelFolder(dir)
+	if err != nil {
+		return nil, err
+	}
 	names, err := modelNames(dir)
 	if err != nil {
 		return nil, err
 	}
-	sets := o.sets(dir, names)
+	sets, beside := o.setAside(o.sets(dir, names))
+	switch {
+	case len(sets) > 0:
+		o.aside = o.asides(beside)
+	case len(beside) > 0:
+		if folders := FoldersOfModels(dir); len(folders) > 0 {
+			return nil, fmt.Errorf("%s: holds no model, but %s; there are models in %s", printable(dir), asideList(o.asides(beside)), nameList(folders))
+		}
+		sets = beside
+	}
 	switch len(sets) {
 	case 0:
 		return nil, fmt.Errorf("%s: no .gguf file in this folder%s", printable(dir), lookalikes(dir))
@@ -28,6 +42,15 @@ func (o *opener) only(dir string) ([]string, error) {
 		artifacts[i] = filepath.Base(set.paths[0])
 	}
 	return nil, fmt.Errorf("%s: holds %d models, name one of them: %s", printable(dir), len(artifacts), nameList(artifacts))
+}
+
+// asideList joins a few artifacts for a message, with what they are.
+func asideList(list []Aside) string {
+	var names []string
+	for _, a := range list {
+		names = append(names, fmt.Sprintf("%s (%s)", a.File, a.Kind))
+	}
+	return nameList(names)
 }
 
 // modelNames lists the model files in a folder, sorted.
@@ -63,8 +86,7 @@ const (
 // lookalikes says what a folder without models holds that people take for one:
 // subfolders with models, and downloads that did not finish.
 func lookalikes(dir string) string {
-	budget := lookFolders
-	folders, parts := foldersWithModels(dir, "", lookDepth, &budget), unfinished(dir)
+	folders, parts := FoldersOfModels(dir), unfinished(dir)
 	switch {
 	case len(folders) > 0:
 		return "; there are in " + nameList(folders)

@@ -20,6 +20,9 @@ type Model struct {
 	Missing []string
 	// Unreadable are the paths of shards that are there, but cannot be read as GGUF.
 	Unreadable []string
+	// Aside is what lies beside the model in the folder that was opened and is no part of
+	// it: projectors, imatrices, adapters.
+	Aside []Aside
 	// Problems are those of the set and of each file.
 	Problems []Problem
 

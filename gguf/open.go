@@ -12,7 +12,8 @@ import (
 )
 
 // Open opens an artifact by any of its shards, by its single file, or by a folder that
-// holds exactly one artifact. Shards are looked up beside the given path by name, so
+// holds exactly one artifact, see [ModelFolder]; what goes beside a model there is set
+// aside. Shards are looked up beside the given path by name, so
 // that links in a hub's cache work; renamed shards are found by their keys. A set in
 // which shards are missing or damaged opens, with those among the model's Problems, as
 // long as one shard can be read: what is to be derived from a model must be checked by
@@ -55,6 +56,7 @@ type opener struct {
 	far    Folder // nil for files of this machine
 	opts   []Option
 	parsed map[string]parsedFile // by path: no header is read twice
+	aside  []Aside               // of the folder that was named
 }
 
 type parsedFile struct {
@@ -69,7 +71,7 @@ func openWith(opts []Option, open func(*opener) (*Model, error)) (*Model, error)
 		o.pool.close()
 		return nil, err
 	}
-	m.pool, m.folder = o.pool, o.far
+	m.pool, m.folder, m.Aside = o.pool, o.far, o.aside
 	return m, nil
 }
 

@@ -52,6 +52,17 @@ func renamed(files map[string][]byte, names ...string) map[string][]byte {
 	return out
 }
 
+// kind returns a file of one tensor that says what kind it is.
+func kind(kind string) []byte {
+	b := little().head(1, 2).pair(KeyArchitecture, Text, "test").pair("general.type", Text, kind)
+	return b.info("t", F32, 0, 8).pad().data(32).b
+}
+
+// oldProjector returns one that its architecture alone tells.
+func oldProjector() []byte {
+	return little().head(1, 1).pair(KeyArchitecture, Text, "clip").info("t", F32, 0, 8).pad().data(32).b
+}
+
 func merge(sets ...map[string][]byte) map[string][]byte {
 	out := map[string][]byte{}
 	for _, s := range sets {
@@ -144,10 +155,25 @@ func TestOpen(t *testing.T) {
 		{name: "nothing there", path: "a.gguf", fault: "a.gguf: no such file or directory"},
 		{name: "empty folder", fault: "no .gguf file in this folder"},
 		{name: "models one folder down", files: map[string][]byte{"UD-IQ1_S/a.gguf": single, "UD-Q2/b.gguf": single, "docs/x.txt": nil}, fault: "no .gguf file in this folder; there are in UD-IQ1_S, UD-Q2"},
-		{name: "models in a hub's cache", files: map[string][]byte{"blobs/0123": single, "refs/main": nil, "snapshots/0a1b/m.gguf": single, "snapshots/2c3d/UD-IQ1_S/m.gguf": single},
+		{name: "models in a hub's cache", files: map[string][]byte{"blobs/0123": single, "snapshots/0a1b/m.gguf": single, "snapshots/2c3d/UD-IQ1_S/m.gguf": single},
 			fault: "no .gguf file in this folder; there are in " + filepath.Join("snapshots", "0a1b") + ", " + filepath.Join("snapshots", "2c3d", "UD-IQ1_S")},
 		{name: "models too far down", files: map[string][]byte{"a/b/c/d/m.gguf": single}, fault: "no .gguf file in this folder"},
 		{name: "unfinished downloads", files: map[string][]byte{"a.gguf.part": nil, "b.gguf.incomplete": nil}, fault: "downloads may be unfinished: a.gguf.part, b.gguf.incomplete"},
+		{name: "hub's cache", files: map[string][]byte{"blobs/0123": single, "refs/main": []byte("2c3d\n"), "snapshots/0a1b/m.gguf": single, "snapshots/2c3d/n.gguf": single}, model: "n 1"},
+		{name: "hub's cache with one snapshot and no main", files: map[string][]byte{"refs/v1": []byte("0a1b"), "snapshots/0a1b/m.gguf": single}, model: "m 1"},
+		{name: "hub's cache of folders", files: map[string][]byte{"refs/main": []byte("0a1b"), "snapshots/0a1b/Q8_0/m.gguf": single, "snapshots/2c3d/m.gguf": single},
+			fault: filepath.Join("snapshots", "0a1b") + ": no .gguf file in this folder; there are in Q8_0"},
+		{name: "hub's cache without its snapshot", files: map[string][]byte{"refs/main": []byte("9999"), "snapshots/0a1b/m.gguf": single}, fault: `refs/main names the snapshot "9999", which is not there`},
+		{name: "reference that leads out", files: map[string][]byte{"refs/main": []byte("../../x"), "snapshots/0a1b/m.gguf": single}, fault: `is not the name of a snapshot: "../../x"`},
+		{name: "model beside a folder of snapshots", files: map[string][]byte{"m.gguf": single, "refs/main": []byte("0a1b"), "snapshots/0a1b/n.gguf": single}, model: "m 1"},
+
+		{name: "what goes beside a model", files: merge(three, map[string][]byte{"mmproj-F16.gguf": kind("mmproj"), "imatrix.gguf": kind("imatrix"), "lora.gguf": kind("adapter")}), model: "m 3"},
+		{name: "projector by architecture", files: map[string][]byte{"a.gguf": oldProjector(), "m.gguf": single}, model: "m 1"},
+		{name: "projector named", files: map[string][]byte{"a.gguf": kind("mmproj"), "m.gguf": single}, path: "a.gguf", model: "a 1"},
+		{name: "projector alone", files: map[string][]byte{"a.gguf": kind("mmproj")}, model: "a 1"},
+		{name: "projector and models below", files: map[string][]byte{"mmproj-F16.gguf": kind("mmproj"), "Q8_0/m.gguf": single, "Q4_K/m.gguf": single},
+			fault: "holds no model, but mmproj-F16.gguf (projector); there are models in Q4_K, Q8_0"},
+		{name: "two that go beside", files: map[string][]byte{"a.gguf": kind("mmproj"), "b.gguf": kind("imatrix")}, fault: "holds 2 models, name one of them: a.gguf, b.gguf"},
 		{name: "two models", files: map[string][]byte{"a.gguf": single, "mmproj-F16.gguf": single}, fault: "holds 2 models, name one of them: a.gguf, mmproj-F16.gguf"},
 		{name: "two sets", files: merge(three, set("m", 2)), fault: "holds 2 models, name one of them: m-00001-of-00002.gguf, m-00001-of-00003.gguf"},
 		{name: "many models", files: map[string][]byte{"1.gguf": single, "2.gguf": single, "3.gguf": single, "4.gguf": single, "5.gguf": single, "6.gguf": single, "7.gguf": single},
@@ -181,6 +207,19 @@ func TestOpen(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+func TestAside(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, map[string][]byte{"m.gguf": tiny(little(), 3), "mm.gguf": kind("mmproj"), "i.gguf": kind("imatrix")})
+	m, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if want := []Aside{{"i.gguf", "imatrix"}, {"mm.gguf", "projector"}}; !slices.Equal(m.Aside, want) {
+		t.Errorf("set aside %v, want %v", m.Aside, want)
 	}
 }
 

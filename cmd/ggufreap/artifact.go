@@ -13,6 +13,7 @@ import (
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/hub"
 	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 	"ggufreap/gguf/remote"
 )
@@ -50,9 +51,21 @@ func openPaths(con *ui.Console, c *cli.Context, paths ...string) (*gguf.Model, e
 	case far > 0:
 		return openAddresses(con, c, paths, options)
 	case len(paths) == 1:
-		return gguf.Open(paths[0], options...)
+		return openPath(con, paths[0], options)
 	}
 	return gguf.OpenFiles(paths, options...)
+}
+
+// openPath opens what a path of this machine names, and says what of a folder was set aside.
+func openPath(con *ui.Console, path string, options []gguf.Option) (*gguf.Model, error) {
+	m, err := gguf.Open(path, options...)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range m.Aside {
+		con.Notef("%s: set aside, of the kind %s: goes beside a model and is no part of it", text.Safe(a.File), a.Kind)
+	}
+	return m, nil
 }
 
 // openAddresses opens an artifact that is not on this machine.

@@ -36,7 +36,9 @@ checked and what is therefore not shown.
 
 A folder is what lies right in it, and what MANIFEST.sha256 lists below it. With
 a list it may hold several models, all of which are checked; expectations, pin
-and plan are about the largest. Without one it must hold exactly one.
+and plan are about the largest. Without one it must hold exactly one; what goes
+beside a model, such as a projector, is set aside. Of a repository in a hub's
+cache the snapshot of refs/main is checked.
 
 Only noted, unless --strict makes findings of them, are files that are no models
 and that MANIFEST.sha256 does not list, files that can run code, links that lead

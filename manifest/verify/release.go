@@ -74,7 +74,9 @@ func Release(ctx context.Context, path string, o Options) (*Report, error) {
 	v := &verifier{options: o, report: newReport(path), contents: map[string]content{}, taken: map[string]manifest.Sum{}}
 	defer v.close()
 	if info.IsDir() {
-		err = v.folder(path)
+		if path, err = gguf.ModelFolder(path); err == nil {
+			err = v.folder(path)
+		}
 	} else {
 		err = v.artifact(path)
 	}
@@ -340,15 +342,23 @@ func (v *verifier) compareName(s lists.FileSum, names map[string]bool) error {
 	return nil
 }
 
-// checkOne refuses a folder that holds several artifacts and no list to say that they
-// belong together.
+// checkOne refuses a folder that holds several models, or only what goes beside those in
+// folders below, and no list to say what belongs together.
 func (v *verifier) checkOne() error {
-	if len(v.models) < 2 || slices.Contains(v.files, manifest.SumsName) {
+	if len(v.models) == 0 || slices.Contains(v.files, manifest.SumsName) {
 		return nil
 	}
 	var names []string
 	for _, m := range v.models {
-		names = append(names, fmt.Sprintf("%q", v.name(m.Files[0].Name)))
+		if m.Companion() == "" || v.main().Companion() != "" {
+			names = append(names, fmt.Sprintf("%q", v.name(m.Files[0].Name)))
+		}
+	}
+	if folders := gguf.FoldersOfModels(v.dir); v.main().Companion() != "" && len(folders) > 0 {
+		return fmt.Errorf("%s: holds no model, only what goes beside one: %s; there are models in %s", v.dir, strings.Join(names, ", "), strings.Join(folders[:min(len(folders), 5)], ", "))
+	}
+	if len(names) == 1 {
+		return nil
 	}
 	return fmt.Errorf("%s: holds %d models and no %s that lists them, name one of them: %s", v.dir, len(names), manifest.SumsName, strings.Join(names, ", "))
 }
@@ -369,7 +379,8 @@ func (v *verifier) modelFiles() []string {
 	return names
 }
 
-// openModels opens the artifacts that the named files belong to, the largest first.
+// openModels opens the artifacts that the named files belong to: models before what goes
+// beside one, the largest first.
 func (v *verifier) openModels(names []string) error {
 	seen := map[string]bool{}     // paths that some opened model has, or could not read
 	unusable := map[string]bool{} // messages: each shard of a set gives the same
@@ -402,11 +413,14 @@ func (v *verifier) openModels(names []string) error {
 		v.report.find(KindStructure, "", "there is no model file to check")
 	}
 	slices.SortStableFunc(v.models, func(a, b *gguf.Model) int {
-		return cmp.Compare(b.TensorBytes(), a.TensorBytes())
+		return cmp.Or(cmp.Compare(beside(a), beside(b)), cmp.Compare(b.TensorBytes(), a.TensorBytes()))
 	})
 	v.describeMain()
 	return nil
 }
+
+// beside is 1 for what goes beside a model, 0 for a model.
+func beside(m *gguf.Model) int { return min(len(m.Companion()), 1) }
 
 // reportModel reports what was found in the headers of a model.
 func (v *verifier) reportModel(m *gguf.Model) {
@@ -431,6 +445,10 @@ func (v *verifier) describeMain() {
 	}
 	v.report.Artifact = describeModel(m)
 	for _, other := range v.models[1:] {
+		if kind := other.Companion(); kind != "" && m.Companion() == "" {
+			v.report.note(v.name(other.Files[0].Name), "set aside, of the kind "+kind+": goes beside a model and is no part of it")
+			continue
+		}
 		v.report.note(v.name(other.Files[0].Name), fmt.Sprintf("begins another model, %q; expectations, pin and plan are about %q, the largest", other.Name, m.Name))
 	}
 }

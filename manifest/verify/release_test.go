@@ -225,6 +225,11 @@ func TestVerifyTakesAFolderAsOpenDoes(t *testing.T) {
 		"a model below": func(dir string) {
 			modeltest.Write(t, mustMkdir(t, dir, "other"), "x", modeltest.Contents(2), gguf.Split{})
 		},
+		"a projector": func(dir string) {
+			c := modeltest.Contents(2)
+			c.Metadata.Set("general.type", gguf.TextValue("mmproj"))
+			modeltest.Write(t, dir, "a", c, gguf.Split{})
+		},
 		"a hidden file":  func(dir string) { touch(filepath.Join(dir, "._m.gguf")) },
 		"upper case":     func(dir string) { rename(dir, "m.gguf", "M.GGUF") },
 		"two models":     func(dir string) { modeltest.Write(t, dir, "x", modeltest.Contents(2), gguf.Split{}) },
@@ -430,5 +435,46 @@ func TestVerifyErrors(t *testing.T) {
 	}
 	if _, err := Release(context.Background(), dir, Options{Expect: []Expectation{{"colour", "red"}}}); err == nil {
 		t.Error("an unknown expectation was accepted")
+	}
+}
+
+// What goes beside a model is no rival of it, however large, and a cache means its snapshot.
+func TestVerifySetsAside(t *testing.T) {
+	projector := func(dir string) {
+		c := modeltest.Contents(2)
+		c.Metadata.Set("general.type", gguf.TextValue("mmproj"))
+		modeltest.Write(t, dir, "a-projector", c, gguf.Split{Shards: 1})
+	}
+	root := t.TempDir()
+	snapshot := filepath.Join(root, "snapshots", "2c3d")
+	for _, dir := range []string{snapshot, filepath.Join(root, "refs"), filepath.Join(root, "snapshots", "0a1b")} {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeFile(t, root, "refs/main", []byte("2c3d"))
+	modeltest.Write(t, snapshot, "m", modeltest.Contents(1), gguf.Split{Shards: 2})
+	projector(snapshot)
+	r, err := Release(t.Context(), root, Options{Fast: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Artifact == nil || r.Artifact.Name != "m" {
+		t.Errorf("the artifact is %+v, want m", r.Artifact)
+	}
+	if !slices.ContainsFunc(r.Notes, func(n Note) bool {
+		return strings.HasPrefix(n.File, "a-projector") && strings.Contains(n.What, "set aside")
+	}) {
+		t.Errorf("the projector is not said to be set aside: %v", r.Notes)
+	}
+
+	below := t.TempDir()
+	projector(below)
+	if err := os.Mkdir(filepath.Join(below, "Q8_0"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	modeltest.Write(t, filepath.Join(below, "Q8_0"), "m", modeltest.Contents(1), gguf.Split{Shards: 1})
+	if _, err := Release(t.Context(), below, Options{Fast: true}); err == nil || !strings.Contains(err.Error(), "there are models in Q8_0") {
+		t.Errorf("a projector above models: %v", err)
 	}
 }
