@@ -14,7 +14,8 @@ type archCase struct {
 	arch    string
 	variant string // what sets the case apart from others of the architecture
 	options gguftest.ArchitectureOptions
-	make    func(*testing.T) gguftest.Spec // in place of arch and options
+	keys    map[string]gguf.Value          // other values under the architecture
+	make    func(*testing.T) gguftest.Spec // in place of arch, options and keys
 
 	// mask is the tensor by which the source is kept from choosing dropped experts; with
 	// maskAdded the source has none and is given one.
@@ -46,6 +47,9 @@ func (c archCase) spec(t *testing.T) gguftest.Spec {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for suffix, v := range c.keys {
+		spec.Metadata.Set(spec.Metadata.ArchKey(suffix), v)
+	}
 	return spec
 }
 
@@ -76,17 +80,6 @@ func (c archCase) readsScales() archCase {
 		c.routing = &r
 	}
 	return c
-}
-
-// edited makes a model of an architecture with other values of some keys.
-func edited(arch string, o gguftest.ArchitectureOptions, keys map[string]gguf.Value) func(*testing.T) gguftest.Spec {
-	return func(t *testing.T) gguftest.Spec {
-		spec := archCase{arch: arch, options: o}.spec(t)
-		for suffix, v := range keys {
-			spec.Metadata.Set(spec.Metadata.ArchKey(suffix), v)
-		}
-		return spec
-	}
 }
 
 // archCases are all rows: each architecture of [gguftest.Architectures] once, then variants.
@@ -156,16 +149,18 @@ func archCases() []archCase {
 
 		{
 			arch: "deepseek2", variant: "softmax, as V2", routing: softmaxAll, softmax: true,
-			make: edited("deepseek2", gguftest.ArchitectureOptions{Unbiased: true, Separate: true}, map[string]gguf.Value{
+			options: gguftest.ArchitectureOptions{Unbiased: true, Separate: true},
+			keys: map[string]gguf.Value{
 				"expert_gating_func": gguf.Uint32Value(1),
-			}),
+			},
 		},
 		{
 			arch: "deepseek2", variant: "as Kimi-K2", mask: reap.SelectionBias,
-			make: edited("deepseek2", gguftest.ArchitectureOptions{Separate: true, Groups: 1, GroupsUsed: 1}, map[string]gguf.Value{
+			options: gguftest.ArchitectureOptions{Separate: true, Groups: 1, GroupsUsed: 1},
+			keys: map[string]gguf.Value{
 				"expert_weights_norm":  gguf.BoolValue(true),
 				"expert_weights_scale": gguf.Float32Value(2.827),
-			}),
+			},
 		},
 		deepseek2.with("four groups", gguftest.ArchitectureOptions{Groups: 4, GroupsUsed: 2}),
 		unbiased,
@@ -185,9 +180,9 @@ func archCases() []archCase {
 		},
 		{
 			arch: "glm4moe", variant: "used experts by layer", mask: reap.SelectionBias,
-			make: edited("glm4moe", gguftest.ArchitectureOptions{}, map[string]gguf.Value{
+			keys: map[string]gguf.Value{
 				"expert_used_count": gguf.Uint32sValue(4, 4, 2),
-			}),
+			},
 		},
 		{
 			arch: "llama4", variant: "128 experts", refused: "llama4 with 128 experts",

@@ -174,7 +174,7 @@ func (c archCase) order() string {
 	case c.unread:
 		return "bytes"
 	case c.softmax:
-		return "bits, close"
+		return "bits, in blocks"
 	}
 	return "bits"
 }

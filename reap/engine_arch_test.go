@@ -35,7 +35,8 @@ const archKeep = 12
 //   - with one routed tensor rotated by one expert it does not, unless the engine does not
 //     read that tensor; then its bytes are all that is compared;
 //   - a plan that drops experts gives the logits of the source masked; where no tensor can
-//     mask the source, every layer is computed again by [layerReference].
+//     mask the source, every layer is computed again by [layerReference];
+//   - a softmax over all experts is judged to the bit in a model of 64 (see blocks).
 //
 // A check of llama.cpp that ends the process must not take the other tests with it, so this
 // one runs in a child of the test's process.
@@ -121,6 +122,9 @@ func (c archCase) judge(t *testing.T) string {
 	shuffled := j.shuffled(t)
 	j.sensitivity(t, shuffled)
 	j.pruned(t)
+	if c.softmax {
+		c.blocks(t)
+	}
 	return fmt.Sprintf("order: %s; pruned: %s", c.order(), c.method())
 }
 
@@ -297,10 +301,15 @@ func (c archCase) method() string {
 		return "masked, with a bias added"
 	case c.mask != "":
 		return "masked"
-	case c.options.Projections != gguf.F32:
-		return "survivors"
 	}
-	return "computed again, survivors"
+	method := "survivors"
+	if c.options.Projections == gguf.F32 {
+		method = "computed again, " + method
+	}
+	if c.softmax {
+		method = "masked in blocks, " + method
+	}
+	return method
 }
 
 // checkRouting compares a release with the reference, in every layer where experts are F32,
