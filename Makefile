@@ -1,15 +1,17 @@
 .DEFAULT_GOAL := build
+SHELL := bash
+.SHELLFLAGS := -eo pipefail -c
 
 .PHONY: help
 help: ## show this list
 	@grep -hE '^[a-z0-9-]+:.* ## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z0-9-]+):.* ## /\1\t/' | expand -t 18
 
 .PHONY: build
-build: ## the programs, static, in bin
+build: ## the program, static, and ggufreap-engine beside it, in bin
 	CGO_ENABLED=0 go build -o bin/ ./cmd/ggufreap ./cmd/ggufreap-engine
 
 .PHONY: install
-install: ## the programs, static, where go install puts them
+install: ## the program, static, and ggufreap-engine, where go install puts them
 	CGO_ENABLED=0 go install ./cmd/ggufreap ./cmd/ggufreap-engine
 	@echo "installed in $$(go env GOBIN | grep . || echo "$$(go env GOPATH)/bin")"
 
@@ -43,6 +45,7 @@ test-cross: ## plans and releases on emulated processors of other kinds
 .PHONY: forgeries
 forgeries: ## how many kinds of forged releases verify finds
 	go test -count=1 -v -run '^TestForgeries$$' ./cmd/ggufreap | grep -e 'found' -e '^ok' -e FAIL
+
 .PHONY: flips
 flips: ## how many of 10,000 flipped bits verify finds, by region; about eight minutes
 	go test -count=1 -v -timeout 60m -run '^TestFlips$$' ./cmd/ggufreap -flips 10000 | grep -v '^==='

@@ -164,7 +164,6 @@ type verifier struct {
 	contents map[string]content      // by file
 	outside  []link                  // that lead out of the folder
 	parts    []string                // names of the folder like those of unfinished downloads
-	padding  manifest.Padding        // of the main model; ranges are in findings
 	pin      *manifest.Pin           // the folder's own, or nil
 	got      *manifest.Pin           // of the main model, once its data was read, or nil
 	read     int64                   // bytes of all models that were read
