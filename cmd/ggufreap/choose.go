@@ -153,11 +153,22 @@ func checkKeepFlags(c *cli.Context, e *reap.Experts) error {
 	}
 	switch len(given) {
 	case 0:
-		return hint.With(args.Usagef("nothing says how many experts to keep"), "give --preset reap568, --keep N or --fit SIZE; the model has %d", e.Count)
+		return hint.With(args.Usagef("nothing says how many experts to keep"), "give %s--keep N or --fit SIZE; the model has %d", presetFor(e), e.Count)
 	case 1:
 		return nil
 	}
 	return args.Usagef("%s both say how many experts to keep, give one of them", strings.Join(given, " and "))
+}
+
+// presetFor names the presets made for the model, as the beginning of a list of flags.
+func presetFor(e *reap.Experts) string {
+	var list strings.Builder
+	for _, p := range reap.Presets {
+		if p.Check(e) == nil {
+			fmt.Fprintf(&list, "--preset %s, ", p.Name)
+		}
+	}
+	return list.String()
 }
 
 // keepCount settles how many experts each layer keeps.

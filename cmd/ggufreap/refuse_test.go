@@ -12,6 +12,7 @@ import (
 
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
+	"ggufreap/reap"
 )
 
 // refuse runs the program, which must fail and say what is wanted, and returns what it says.
@@ -259,5 +260,14 @@ func TestFilesOfAWrongCount(t *testing.T) {
 	r := ggufreap(t, "inspect", paths[0])
 	if !strings.Contains(r.stdout, "files           3 shards, ") {
 		t.Errorf("got\n%s", r.stdout)
+	}
+}
+
+// TestPresetIsOfferedWhereItFits looks at what the hint names when nothing was chosen.
+func TestPresetIsOfferedWhereItFits(t *testing.T) {
+	for count, want := range map[int]string{896: "--preset reap568, ", 32: "", 568: ""} {
+		if got := presetFor(&reap.Experts{Count: count}); got != want {
+			t.Errorf("a model with %d experts is offered %q, want %q", count, got, want)
+		}
 	}
 }
