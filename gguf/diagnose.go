@@ -22,6 +22,24 @@ var foreign = []struct{ prefix, kind string }{
 	{"fmgg", "a GGMF model, the format before GGUF"},
 }
 
+// answer matches what servers say in place of a file, in lower case: the hub's words, those of
+// other servers, and JSON that begins with an error.
+var answer = regexp.MustCompile(`^(?:[45][0-9]{2}:? +)?(?:(?:(?:entry|repository|repo|revision|model|file|page) )?not found\b` +
+	`|access to \S+ \S+ is restricted` +
+	`|invalid (?:username or password|credentials|user token)` +
+	`|(?:unauthorized|forbidden|too many requests|internal server error|bad gateway|service unavailable|gateway time-?out)\b)` +
+	`|^\{\s*"(?:error|errors|message|detail)"\s*:`)
+
+// firstLine is the first line of a text that is not blank, as far as a message has room for it.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimLeft(text, " \t\r\n\ufeff"), "\n")
+	line = strings.TrimSpace(line)
+	if len(line) > 120 {
+		line = strings.ToValidUTF8(line[:120], "") + "..."
+	}
+	return line
+}
+
 // foreignKind says in one line why a file that begins so cannot be GGUF at all, or "".
 func foreignKind(head []byte) string {
 	head = head[:min(len(head), 512)]
@@ -35,6 +53,8 @@ func foreignKind(head []byte) string {
 		return "an HTML page, not a model: a web server answered the download with a page"
 	case strings.HasPrefix(text, "<?xml"):
 		return "an XML document, not a model: a web server answered the download with a message"
+	case answer.MatchString(text):
+		return fmt.Sprintf("a message, not a model: a web server answered the download with %q", firstLine(string(head)))
 	case len(bytes.Trim(head, "\x00")) == 0:
 		return "the file begins with zero bytes: space was set aside for a download that did not arrive"
 	case bytes.HasPrefix(head, []byte(backwards)):

@@ -1,6 +1,9 @@
 package gguf
 
-import "math/bits"
+import (
+	"bytes"
+	"math/bits"
+)
 
 const (
 	magic       = "GGUF"
@@ -49,7 +52,7 @@ func (f *File) readVersion(s *scanner) {
 		return
 	}
 	if kind := foreignKind(s.buf); kind != "" {
-		s.refuse("%s", kind)
+		s.stop(&FormatError{File: s.file, Offset: -1, Msg: kind, Pointer: bytes.HasPrefix(s.buf, []byte(lfsPointer))})
 		return
 	}
 	if s.size >= 8 {

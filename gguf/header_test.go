@@ -77,7 +77,17 @@ func TestDownloadsThatAreNotModels(t *testing.T) {
 		{"zip", "PK\x03\x04xxxxxxxxxxxxxxxxxxxxxx", "a zip archive"},
 		{"safetensors", "\x10\x02\x00\x00\x00\x00\x00\x00{\"a\":{}}", "a safetensors file"},
 		{"old format", "tjgg\x03\x00\x00\x00", "a GGJT model"},
-		{"plain words", "Entry not found", `not a GGUF file: it begins with "Entr"`},
+		{"no such file", "Entry not found", `a message, not a model: a web server answered the download with "Entry not found"`},
+		{"no such repository", "Repository not found", `answered the download with "Repository not found"`},
+		{"another server", "404: Not Found\n", `answered the download with "404: Not Found"`},
+		{"a gate", "Access to model org/K3 is restricted. You must have access to it.\n", `answered the download with "Access to model org/K3 is restricted. You must have access to it."`},
+		{"no token", "Invalid username or password.", `answered the download with "Invalid username or password."`},
+		{"too often", "\ufeff\nToo Many Requests", `answered the download with "Too Many Requests"`},
+		{"an error as JSON", `{"error":"Sorry, we can't find the page you are looking for."}`, `answered the download with "{\"error\":\"Sorry, we can't find`},
+		{"an error as JSON in lines", "{\n  \"error\": \"Unauthorized\"}", `a message, not a model`},
+		{"a long answer", `{"error":"` + strings.Repeat("é", 500) + `"}`, `éé..."`},
+		{"plain words", "Entry notes", `not a GGUF file: it begins with "Entr"`},
+		{"JSON of another kind", `{"error_rate":1}`, `not a GGUF file`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -17,6 +17,8 @@ type FormatError struct {
 	File   string // as the caller named it
 	Offset int64  // byte position in the file; -1 when the file as a whole is meant
 	Msg    string
+	// Pointer is set when the file stands for one that Git LFS keeps elsewhere.
+	Pointer bool
 }
 
 func (e *FormatError) Error() string {

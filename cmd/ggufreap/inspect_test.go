@@ -203,6 +203,7 @@ func TestInspect(t *testing.T) {
 		{"empty-folder", func(*testing.T) {}, []string{"."}},
 		{"html", text("m.gguf", "<!DOCTYPE html><title>404</title>"), []string{"m.gguf"}},
 		{"lfs-pointer", text("m.gguf", "version https://git-lfs.github.com/spec/v1\noid sha256:"+strings.Repeat("0f", 32)+"\nsize 1234\n"), []string{"m.gguf"}},
+		{"hub-answer", text("m.gguf", "Entry not found"), []string{"m.gguf"}},
 		{"not-prunable", func(t *testing.T) {
 			s := smallMoE()
 			s.Tensors = slices.DeleteFunc(s.Tensors, func(x gguftest.Tensor) bool { return x.Name == "blk.1.exp_probs_b.bias" })

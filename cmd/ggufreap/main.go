@@ -28,6 +28,7 @@ import (
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/hub"
 	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/gguf"
 	"ggufreap/manifest"
 )
 
@@ -134,7 +135,7 @@ func conclude(ctx context.Context, con *ui.Console, err error) int {
 		failInterrupted(con, hint.Of(err))
 		return exitInterrupted
 	default:
-		con.Fail(hub.Explain(explainName(err)))
+		con.Fail(hub.Explain(explainPointer(explainName(err))))
 	}
 	return exitFailed
 }
@@ -143,6 +144,14 @@ func conclude(ctx context.Context, con *ui.Console, err error) int {
 func explainName(err error) error {
 	if _, ok := errors.AsType[*manifest.NameError](err); ok && hint.Of(err) == "" {
 		return hint.With(err, "inspect and reshard take a model with such names; it cannot be compared, pinned or pruned")
+	}
+	return err
+}
+
+// explainPointer says how the file comes that a Git LFS pointer stands for.
+func explainPointer(err error) error {
+	if format, ok := errors.AsType[*gguf.FormatError](err); ok && format.Pointer && hint.Of(err) == "" {
+		return hint.With(err, "git lfs pull, in the folder of the file, fetches what it stands for")
 	}
 	return err
 }
