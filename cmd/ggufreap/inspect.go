@@ -99,7 +99,7 @@ func inspectAction(con *ui.Console, c *cli.Context) error {
 		describeFetched(con, m)
 		return in.ListedErrors()
 	}
-	return inspect.Unsound(m)
+	return cmp.Or(inspect.Unsound(m), in.Wrong())
 }
 
 // checkInspectFlags refuses flags of which one has no place beside the other.

@@ -62,6 +62,22 @@ func TestInspectStatesOnlyWhatIsThere(t *testing.T) {
 			[]string{"2 shared, gating not known\n"}, []string{"softmax"}},
 		{"tokenizer without a model", single(with(bare(), func(md *gguf.Metadata) { md.Set("tokenizer.ggml.tokens", gguf.TextsValue("a", "b", "c", "d")) })),
 			[]string{"bare.gguf"}, exitOK, []string{"\ntokenizer       4 tokens\n"}, nil},
+		{"count of other experts", moe("kimi-k3.expert_count", gguf.Uint32Value(9)), []string{"small.gguf"}, exitFailed,
+			[]string{"experts         8 a layer in the tensors, 9 by the key, ", `key "kimi-k3.expert_count": is 9, but the tensors have 8 experts`, "numbers may be wrong"}, nil},
+		{"count of other experts, as JSON", moe("kimi-k3.expert_count", gguf.Uint32Value(9)), []string{"--json", "small.gguf"}, exitFailed,
+			[]string{`"count": 8`, "is 9, but the tensors have 8 experts"}, nil},
+		{"adapter of experts", single(adapter()), []string{"adapter.gguf"}, exitOK,
+			[]string{"kind            an adapter (LoRA), which goes beside a model\n", "problems        none found"}, []string{"\nexperts", "gating", "pruned"}},
+		{"adapter as JSON", single(adapter()), []string{"--json", "adapter.gguf"}, exitOK,
+			[]string{`"kind": "adapter"`, `"experts": null`, `"active_parameter_count": null`}, nil},
+		{"draft layers alone", single(draftLayers()), []string{"--json", "draft.gguf"}, exitOK,
+			[]string{`"kind": "draft"`, `"dense": 0`, `"draft": 1`}, nil},
+		{"draft layers alone, on screen", single(draftLayers()), []string{"draft.gguf"}, exitOK,
+			[]string{"kind            draft layers alone: ", "layers          1 draft, of the 4 that the metadata counts\n"}, []string{"dense"}},
+		{"tokenizer alone", single(with(bare(), func(md *gguf.Metadata) {
+			md.Set("made-up.block_count", gguf.Uint32Value(4))
+			md.Set("tokenizer.ggml.tokens", gguf.TextsValue("a", "b"))
+		})), []string{"bare.gguf"}, exitOK, []string{"kind            a tokenizer alone: there are no weights\n", "tensors         none\n", "2 tokens"}, []string{"\nlayers"}},
 		{"long title", single(with(bare(), func(md *gguf.Metadata) { md.Set("general.name", gguf.TextValue(longName)) })),
 			[]string{"bare.gguf"}, exitOK, []string{"bare: " + strings.Repeat(`\x01`, inspect.LongTitle/4-1) + "\\...\n"}, nil},
 		{"long architecture", single(with(bare(), func(md *gguf.Metadata) { md.Set("general.architecture", gguf.TextValue(longName)) })),
@@ -100,6 +116,28 @@ func TestInspectStatesOnlyWhatIsThere(t *testing.T) {
 			}
 		})
 	}
+}
+
+// adapter is a LoRA of routed tensors, as llama.cpp's converter writes it.
+func adapter() gguftest.Spec {
+	md := gguf.NewMetadata()
+	for key, value := range map[string]string{"general.type": "adapter", "general.architecture": "qwen3moe", "adapter.type": "lora"} {
+		md.Set(key, gguf.TextValue(value))
+	}
+	s := gguftest.Spec{Name: "adapter", Seed: 1, Metadata: md}
+	for _, part := range []string{"a", "b"} {
+		s.Tensors = append(s.Tensors, vector("blk.0.ffn_gate_exps.weight.lora_"+part, 8))
+	}
+	return s
+}
+
+// draftLayers has tensors in the last of four blocks, which drafts.
+func draftLayers() gguftest.Spec {
+	s := bare(vector("token_embd.weight", 8), vector("blk.3.nextn.eh_proj.weight", 8))
+	s.Name = "draft"
+	s.Metadata.Set("made-up.block_count", gguf.Uint32Value(4))
+	s.Metadata.Set("made-up.nextn_predict_layers", gguf.Uint32Value(1))
+	return s
 }
 
 // TestInspectTellsAlignmentsApart has a model whose shards are aligned in three ways.

@@ -27,6 +27,8 @@ type expertsInfo struct {
 	BitsPerWeight *document.Number `json:"bits_per_weight"`
 	Prunable      bool             `json:"prunable"`
 	Keep          []keepInfo       `json:"keep"`
+
+	stated uint64 // by the key, when the tensors have another count
 }
 
 // A keepInfo says what is left when only so many experts of each layer are kept.
@@ -45,7 +47,7 @@ func (in *Inspection) addExperts(m *gguf.Model, found *reap.Experts, faults reap
 		in.addFaults(found, faults)
 	}
 	in.Layers = countLayers(m, found)
-	if found == nil && complete {
+	if found == nil && complete && m.Companion() == "" {
 		in.ActiveCount = &in.ParameterCount
 	}
 	if found == nil {
@@ -55,6 +57,7 @@ func (in *Inspection) addExperts(m *gguf.Model, found *reap.Experts, faults reap
 		return nil
 	}
 	in.Experts = describeExperts(found, m.HasMetadata())
+	in.compareCount(m, found)
 	in.Experts.Prunable = complete && len(faults) == 0 && in.TensorBytes < math.MaxInt64 // more is not counted
 	if len(keep) > 0 && !complete {
 		return args.Usagef("--keep %s: shards are missing", keep[0])

@@ -25,6 +25,7 @@ type Inspection struct {
 	Architecture   document.Text     `json:"architecture"`
 	Name           document.Text     `json:"name"` // the file names' common stem
 	Title          document.Text     `json:"title"`
+	Kind           string            `json:"kind,omitzero"` // of what is no whole model
 	Version        uint32            `json:"version"`
 	ByteOrder      string            `json:"byte_order"`
 	Alignment      int64             `json:"alignment"`
@@ -49,9 +50,10 @@ type Inspection struct {
 	Problems       []problem         `json:"problems"`
 
 	pairs         *gguf.Metadata
-	noMetadata    bool   // the first shard is missing or cannot be read
-	loading       int    // of the errors, those for which llama.cpp does not load it
-	statedTensors uint64 // of all shards, when some are not there and the others tell
+	noMetadata    bool          // the first shard is missing or cannot be read
+	wrong         *gguf.Problem // the expert count, when tensors contradict the key
+	loading       int           // of the errors, those for which llama.cpp does not load it
+	statedTensors uint64        // of all shards, when some are not there and the others tell
 }
 
 // A shardInfo is a file of the artifact.
@@ -126,7 +128,12 @@ func New(m *gguf.Model, keep []string) (*Inspection, error) {
 	}
 	in.sumTypes()
 	in.noMetadata, in.statedTensors = !m.HasMetadata(), statedTensors(m)
-	found, faults := reap.FindExperts(m)
+	in.Kind = kindOf(m)
+	var found *reap.Experts
+	var faults reap.Faults
+	if m.Companion() == "" { // what has an adapter for experts has none itself
+		found, faults = reap.FindExperts(m)
+	}
 	in.addProblems(m, <-warnings)
 	return in, in.addExperts(m, found, faults, keep)
 }

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"slices"
 	"strings"
 
 	"ggufreap/gguf"
@@ -38,7 +39,7 @@ func countLayers(m *gguf.Model, experts *reap.Experts) layersInfo {
 		}
 	}
 	layers.Dense = max(layers.Count-layers.Draft-layers.MoE, 0)
-	if !m.Complete() || len(m.Tensors()) == 0 {
+	if !m.Complete() || len(m.Tensors()) == 0 || draftAlone(m) {
 		layers.MoE, layers.Dense = 0, 0
 	}
 	return layers
@@ -85,7 +86,32 @@ func layerKinds(md *gguf.Metadata) []layerKind {
 	return nil
 }
 
+// deciKinds counts the blocks of Nemotron NAS: without heads a block has no attention, and
+// without key-value heads alone a linear map in its place; see llama.cpp's models/deci.
+func deciKinds(md *gguf.Metadata, kv []uint64) []layerKind {
+	heads, ok := archUints(md, "attention.head_count")
+	kinds := []layerKind{{"without attention", 0}, {"linear attention", 0}, {"attention", 0}}
+	for i, n := range kv {
+		switch {
+		case n > 0:
+			kinds[2].Layers++
+		case ok && i < len(heads) && heads[i] > 0:
+			kinds[1].Layers++
+		default:
+			kinds[0].Layers++
+		}
+	}
+	kinds = slices.DeleteFunc(kinds, func(k layerKind) bool { return k.Layers == 0 })
+	if len(kinds) < 2 {
+		return nil
+	}
+	return kinds
+}
+
 func kindsByHeads(md *gguf.Metadata, heads []uint64) []layerKind {
+	if md.Architecture() == "deci" {
+		return deciKinds(md, heads)
+	}
 	names, known := zeroHeads[md.Architecture()]
 	if !known {
 		names = [2]string{"recurrent", "attention"}

@@ -25,6 +25,10 @@ func TestLayerKinds(t *testing.T) {
 		{"one kind by list", "openelm", keys{"attention.head_count_kv": gguf.Uint32sValue(3, 4, 5)}, nil},
 		{"kimi", "kimi-linear", keys{"attention.head_count_kv": gguf.Int32sValue(0, 0, 0, 1)}, []layerKind{{"KDA", 3}, {"MLA", 1}}},
 		{"other hybrid", "jamba", keys{"attention.head_count_kv": gguf.Uint32sValue(0, 8, 0)}, []layerKind{{"recurrent", 2}, {"attention", 1}}},
+		{"blocks without attention", "deci", keys{"attention.head_count": gguf.Uint32sValue(4, 0), "attention.head_count_kv": gguf.Uint32sValue(2, 0)},
+			[]layerKind{{"without attention", 1}, {"attention", 1}}},
+		{"linear maps", "deci", keys{"attention.head_count": gguf.Uint32sValue(4, 0, 4, 4), "attention.head_count_kv": gguf.Uint32sValue(2, 0, 0, 2)},
+			[]layerKind{{"without attention", 1}, {"linear attention", 1}, {"attention", 2}}},
 		{"convolution", "lfm2moe", keys{"attention.head_count_kv": gguf.Uint32sValue(0, 8)}, []layerKind{{"short convolution", 1}, {"attention", 1}}},
 		{"blocks of one thing", "nemotron_h_moe", keys{
 			"attention.head_count_kv": gguf.Uint32sValue(0, 0, 2, 0, 0),

@@ -57,6 +57,9 @@ func showTitle(con *ui.Console, in *Inspection) {
 	}
 	con.Paragraph("", architecture+fmt.Sprintf("GGUF version %d, %s endian, alignment %s", in.Version, in.ByteOrder, alignmentText(in.Shards)))
 	con.Printf("\n")
+	if in.Kind != "" {
+		con.Field("kind", "%s", kindMeanings[in.Kind])
+	}
 }
 
 // alignmentText gives the alignment, or the least and greatest of shards that differ.
@@ -138,7 +141,11 @@ func parameterText(n uint64) string {
 }
 
 func showLayers(con *ui.Console, in *Inspection) {
-	if in.Layers.Count > 0 {
+	switch {
+	case in.Layers.Count == 0 || in.Kind == tokenizerKind:
+	case in.Kind == draftKind:
+		con.Field("layers", "%s draft, of the %s that the metadata counts", text.Grouped(in.Layers.Draft), text.Grouped(in.Layers.Count))
+	default:
 		con.Field("layers", "%s", layerText(in.Layers))
 	}
 	x := in.Experts
@@ -156,6 +163,9 @@ func showLayers(con *ui.Console, in *Inspection) {
 func expertParts(x *expertsInfo) []string {
 	parts := []string{text.Grouped(x.Count) + " a layer"}
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	if x.stated > 0 {
+		parts[0] += fmt.Sprintf(" in the tensors, %s by the key", text.Grouped(x.stated))
+	}
 	if x.Used != nil {
 		add("%s used for a token", text.Grouped(*x.Used))
 	} else {

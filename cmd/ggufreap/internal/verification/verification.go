@@ -83,6 +83,10 @@ func (v *Job) missPlan(m *gguf.Model, r *verify.Report) {
 
 // findExperts holds the tensors of routed experts against the metadata.
 func (v *Job) findExperts(m *gguf.Model, r *verify.Report) {
+	if kind := m.Companion(); kind != "" {
+		r.Checked = append(r.Checked, "experts: none to count, the file goes beside a model (kind "+kind+")")
+		return
+	}
 	e, faults := reap.FindExperts(m)
 	v.experts = e
 	for _, fault := range faults {
