@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -56,8 +57,25 @@ func TestPinsThatContradictThemselves(t *testing.T) {
 		"equal data, other experts": {func(p *Pin) { twin(p).Slabs.BLAKE3[0] ^= 1 }, "have one digest, and other experts"},
 		"nothing with a digest":     {func(p *Pin) { tensorNamed(p, "blk.0.empty").BLAKE3[0] ^= 1 }, "size is 0, and blake3"},
 		"tensor twice":              {func(p *Pin) { twin(p).Name = exps }, "comes twice"},
-		"file twice":                {func(p *Pin) { p.Files[1].Name = p.Files[0].Name }, "a file name comes twice"},
-		"key twice":                 {func(p *Pin) { p.Metadata[1].Key = p.Metadata[0].Key }, "comes twice"},
+		"more bytes of files":       {func(p *Pin) { p.Artifact.FileBytes++ }, "bytes, the model says"},
+		"fewer bytes of files":      {func(p *Pin) { p.Artifact.FileBytes-- }, "bytes, the model says"},
+		"more bytes of tensors":     {func(p *Pin) { p.Artifact.TensorBytes++ }, "bytes, the model says"},
+		"files too small for their tensors": {func(p *Pin) {
+			for i := range p.Files {
+				p.Files[i].Size = 0
+			}
+			p.Files[0].Size = p.Artifact.TensorBytes - 1
+			p.Artifact.FileBytes = p.Files[0].Size
+		}, "in files of"},
+		"fewer shards than files": {func(p *Pin) { p.Artifact.Shards-- }, "shards, but 3 files"},
+		"no file":                 {func(p *Pin) { p.Files, p.Artifact.Shards, p.Artifact.FileBytes = nil, 0, 0 }, "0 shards, but 0 files"},
+		"file of less than nothing": {func(p *Pin) {
+			p.Files[0].Size -= 1 << 40
+			p.Artifact.FileBytes -= 1 << 40
+		}, "has -"},
+		"files of too many bytes": {func(p *Pin) { p.Files[1].Size = math.MaxInt64 }, "bytes"},
+		"file twice":              {func(p *Pin) { p.Files[1].Name = p.Files[0].Name }, "a file name comes twice"},
+		"key twice":               {func(p *Pin) { p.Metadata[1].Key = p.Metadata[0].Key }, "comes twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, p := mustDraft(t, "out", modeltest.Contents(1), gguftest.MixedSlabs, 3)

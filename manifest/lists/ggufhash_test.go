@@ -3,6 +3,7 @@ package lists
 import (
 	"bytes"
 	"context"
+	"crypto/sha1"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -61,6 +62,39 @@ func TestWriteGGUFHashesRefuses(t *testing.T) {
 		err := WriteGGUFHashes(context.Background(), &b, modeltest.Open(t, path), 0, nil)
 		if err == nil || !strings.Contains(err.Error(), want) || b.Len() > 0 {
 			t.Errorf("got %v and %d bytes, want %s", err, b.Len(), want)
+		}
+	}
+}
+
+// TestTakeHashesReadsWhatIsAskedFor takes digests of a tensor, of the whole, and of nothing,
+// and counts the bytes that are read and announced.
+func TestTakeHashesReadsWhatIsAskedFor(t *testing.T) {
+	m := modeltest.Open(t, modeltest.Write(t, t.TempDir(), "x", modeltest.ABC(), gguf.Split{})[0])
+	tensors := m.Files[0].Tensors
+	for name, test := range map[string]struct {
+		wanted []int
+		bytes  int64
+	}{
+		"a tensor":  {[]int{1}, tensors[1].Size},
+		"the whole": {[]int{-1}, tensors[0].Size + tensors[1].Size},
+		"nothing":   {nil, 0},
+	} {
+		task := NewHashTask()
+		for _, tensor := range test.wanted {
+			task.Want(tensor, "sha1")
+		}
+		var done, total int64
+		err := TakeHashes(context.Background(), m, []*HashTask{task}, 1, func(d, n int64) { done, total = d, n })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if done != test.bytes || total != test.bytes {
+			t.Errorf("%s: read %d of %d bytes, want %d", name, done, total, test.bytes)
+		}
+		for _, tensor := range test.wanted {
+			if len(task.Got(tensor, "sha1")) != sha1.Size {
+				t.Errorf("%s: no digest of %d", name, tensor)
+			}
 		}
 	}
 }

@@ -59,6 +59,15 @@ func TestCheckAgainstWrongGGUFHashes(t *testing.T) {
 			[]Finding{finding(KindMissing, "y.gguf", "", manifest.NoExpert, "in the manifest and not in the model")}, nil},
 		"fewer tensors": {"xxh64     d24ec4f1a98c6e5b  x.gguf:first\n", nil,
 			[]string{"no line for 1 of 2 tensors", "xxh64 is the only hash"}},
+		"all tensors and no whole": {func() string {
+			var lines string
+			for line := range strings.Lines(modeltest.ABCHashes) {
+				if strings.Contains(line, ":") {
+					lines += line
+				}
+			}
+			return lines
+		}(), nil, nil},
 		"whole only": {"sha1      84bb906a0633227fc09c15558cda30058d7fb41a  x.gguf\n", nil,
 			[]string{"sha1 is the strongest hash"}},
 		"uuid": {"uuid      1564ff23-5af6-5504-82a0-5d0f84b16e66  x.gguf\n", nil, []string{"a uuid is all that the manifest has"}},
@@ -73,6 +82,9 @@ func TestCheckAgainstWrongGGUFHashes(t *testing.T) {
 				if !says(gapTexts(r), gap) {
 					t.Errorf("no gap says %q: %q", gap, gapTexts(r))
 				}
+			}
+			if partly := says(test.gaps, "no line for"); says(gapTexts(r), "no line for") != partly {
+				t.Errorf("tensors without a line: want %v, got %q", partly, gapTexts(r))
 			}
 		})
 	}
@@ -101,6 +113,18 @@ func TestGGUFHashesFollowTheTable(t *testing.T) {
 	})
 	r := mustCheck(t, modeltest.Open(t, path), mustHashes(t, modeltest.ABCHashes), CheckOptions{})
 	if !r.OK() || !says(r.Checked, "9 of 9") {
+		t.Errorf("got %+v", r)
+	}
+}
+
+// TestGGUFHashesOfNamesWithColons wants a tensor found whose name has colons, be it the
+// longest of the model or a part of another.
+func TestGGUFHashesOfNamesWithColons(t *testing.T) {
+	c := modeltest.ABC()
+	c.Views[0].Name, c.Views[1].Name = "a:b:longest", "longest"
+	m := modeltest.Open(t, modeltest.Write(t, t.TempDir(), "x", c, gguf.Split{})[0])
+	r := mustCheck(t, m, mustHashes(t, strings.NewReplacer(":first", ":a:b:longest", ":second", ":longest").Replace(modeltest.ABCHashes)), CheckOptions{})
+	if !r.OK() || !says(r.Checked, "9 of 9 are as the manifest says") {
 		t.Errorf("got %+v", r)
 	}
 }

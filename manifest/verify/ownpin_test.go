@@ -217,13 +217,19 @@ func TestVerifyTokenizer(t *testing.T) {
 		edit          func(md *gguf.Metadata)
 		checked, note string
 	}{
-		"sound":      {func(*gguf.Metadata) {}, "tokenizer: gpt2, 2 tokens", ""},
-		"none":       {func(md *gguf.Metadata) { md.Set(model, gguf.TextValue("")) }, "", `key "tokenizer.ggml.model": is missing, so no program can turn text into tokens`},
-		"no list":    {func(md *gguf.Metadata) { md.Set(tokens, gguf.Uint32Value(1)) }, "", `key "tokenizer.ggml.tokens": is 1 (u32), want a list of texts`},
-		"empty list": {func(md *gguf.Metadata) { md.Set(tokens, gguf.TextsValue()) }, "", `key "tokenizer.ggml.tokens": is not a list of tokens`},
+		"sound":         {func(*gguf.Metadata) {}, "tokenizer: gpt2, 2 tokens", ""},
+		"none":          {func(md *gguf.Metadata) { md.Set(model, gguf.TextValue("")) }, "", `key "tokenizer.ggml.model": is missing, so no program can turn text into tokens`},
+		"no list":       {func(md *gguf.Metadata) { md.Set(tokens, gguf.Uint32Value(1)) }, "", `key "tokenizer.ggml.tokens": is 1 (u32), want a list of texts`},
+		"empty list":    {func(md *gguf.Metadata) { md.Set(tokens, gguf.TextsValue()) }, "", `key "tokenizer.ggml.tokens": is not a list of tokens`},
+		"a token a row": {func(md *gguf.Metadata) { md.Set(tokens, gguf.TextsValue(make([]string, 7)...)) }, "tokenizer: gpt2, 7 tokens", ""},
 		"too many": {func(md *gguf.Metadata) { md.Set(tokens, gguf.TextsValue(make([]string, 8)...)) }, "",
 			`key "tokenizer.ggml.tokens": has 8 tokens, tensor "token_embd.weight" has rows for 7`},
-		"stated": {func(md *gguf.Metadata) { md.Set(model, gguf.TextValue("no_vocab")) }, `tokenizer: "no_vocab", so the model is stated to have no vocabulary`, ""},
+		"stated":          {func(md *gguf.Metadata) { md.Set(model, gguf.TextValue("no_vocab")) }, `tokenizer: "no_vocab", so the model is stated to have no vocabulary`, ""},
+		"none, in a word": {func(md *gguf.Metadata) { md.Set(model, gguf.TextValue("none")) }, `tokenizer: "none", so the model is stated to have no vocabulary`, ""},
+		"a model by its type": {func(md *gguf.Metadata) {
+			md.Set("general.type", gguf.TextValue("model"))
+			md.Set(model, gguf.TextValue(""))
+		}, "", `key "tokenizer.ggml.model": is missing, so no program can turn text into tokens`},
 		"an adapter": {func(md *gguf.Metadata) {
 			md.Set("general.type", gguf.TextValue("adapter"))
 			md.Set(model, gguf.TextValue(""))
