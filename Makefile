@@ -110,6 +110,14 @@ fuzz: ## every fuzz target for FUZZTIME (1m)
 		done; \
 	done
 
+# CHANGES of one operator each, drawn by SEED from the files of gguf, reap and manifest that
+# decide. What no test of the package notices is listed.
+CHANGES ?= 60
+SEED ?= 1
+.PHONY: mutate
+mutate: engine ## how many small changes of the code the tests notice; ten minutes
+	go run ./testdata/mutate -n $(CHANGES) -seed $(SEED)
+
 .PHONY: clean
 clean: ## remove what was built and installed here
 	rm -rf bin dist .engine ggufreap-demo
