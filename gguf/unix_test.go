@@ -46,6 +46,30 @@ func TestOpenThroughLinks(t *testing.T) {
 	wantProblems(t, m.Problems, "error: incomplete: 1 of 3 shards is missing: m-00003-of-00003.gguf")
 }
 
+// Shards of a family are found by their names alone, since a folder may not let itself be
+// listed. One that is there and cannot be looked at is no missing one.
+func TestFamilyPaths(t *testing.T) {
+	dir := t.TempDir()
+	name := func(i int) string { return ShardName("m", i-1, 6) }
+	put(t, dir, map[string][]byte{name(1): nil, name(2) + "/x": nil, name(6): nil})
+	for i, target := range map[int]string{3: name(3), 4: "nowhere", 5: name(6)} {
+		if err := os.Symlink(target, filepath.Join(dir, name(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shard, named := parseShardName(name(2))
+	if !named {
+		t.Fatalf("%s is no name of a shard", name(2))
+	}
+	var want []string
+	for _, i := range []int{1, 3, 5, 6} { // 2 is a folder, 3 leads to itself, 4 nowhere
+		want = append(want, filepath.Join(dir, name(i)))
+	}
+	if got := familyPaths(dir, shard); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // A file with several names is there once, under the name that tells most.
 func TestFilesOfSeveralNames(t *testing.T) {
 	link := func(t *testing.T, make func(target, name string) error, dir, target, name string) {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zeebo/blake3"
+
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
 	"ggufreap/manifest/internal/modeltest"
@@ -143,4 +145,49 @@ func slabsOfAnother(t *testing.T, tensor string) *Slabs {
 		t.Fatal("both models have the same experts")
 	}
 	return slabs
+}
+
+// TestPinsOrderOfExperts cuts and changes the order in which experts replace each other.
+func TestPinsOrderOfExperts(t *testing.T) {
+	table := []byte{0, 0, 0, 0, 2, 0, 0, 0}
+	tensor := &Tensor{BLAKE3: blake3.Sum256(table)}
+	good := []byte{1, 0, 2, 0, 0, 0, 2, 0, 1, 0, 0, 0} // of 3 experts
+	for name, test := range map[string]struct {
+		ids  *IDs
+		want string
+	}{
+		"none":        {nil, ""},
+		"not told":    {&IDs{Table: table}, ""},
+		"good":        {&IDs{table, good}, ""},
+		"cut":         {&IDs{table, good[:10]}, "10 bytes, want 2 for each of their pairs"},
+		"odd":         {&IDs{table, good[:11]}, "11 bytes, want 2 for each of their pairs"},
+		"itself":      {&IDs{table, slices.Concat([]byte{0}, good[1:])}, "names expert 0 beside expert 0"},
+		"twice":       {&IDs{table, slices.Concat([]byte{2}, good[1:])}, "names expert 2 beside expert 0"},
+		"one too far": {&IDs{table, slices.Concat([]byte{3}, good[1:])}, "names expert 3 beside expert 0"},
+		"other table": {&IDs{table[4:], good}, "is not the tensor's data"},
+		"no table":    {&IDs{nil, good}, "is not the tensor's data"},
+	} {
+		err := test.ids.check(tensor)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want %q", name, err, test.want)
+		}
+	}
+}
+
+// TestPinsDeclareText wants each declared fact to be text that a document can hold.
+func TestPinsDeclareText(t *testing.T) {
+	good, bad := "x", "x\xff"
+	for what, d := range map[string]Declared{
+		"repo":               {Repo: &bad, Revision: &good},
+		"revision":           {Repo: &good, Revision: &bad},
+		"license":            {Repo: &good, License: &bad},
+		"quantization label": {Repo: &good, QuantizationLabel: &bad},
+		"base model":         {Repo: &good, BaseModel: &bad},
+	} {
+		_, p := mustDraft(t, "out", modeltest.Contents(1), gguftest.MixedSlabs, 3)
+		p.Declared = d
+		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), "declared "+what) {
+			t.Errorf("%s: got %v", what, err)
+		}
+	}
 }

@@ -180,6 +180,16 @@ func TestVerifyProvesBareSets(t *testing.T) {
 	if !r.OK() || r.Proof == nil || r.Proof.Unproven != 0 || !slices.Equal(r.Proof.Blocks[1].Keep, modeltest.MoEKeep[2]) {
 		t.Errorf("got %+v", r)
 	}
+	other := Note{"", "the tensors stand in another order than in the source"}
+	if slices.Contains(r.Notes, other) {
+		t.Errorf("tensors in the source's order: %+v", r.Notes)
+	}
+	reversed := withTokenizer(modeltest.PrunedMoE())
+	slices.Reverse(reversed.Views)
+	path := modeltest.Write(t, t.TempDir(), "m", reversed, gguf.Split{})[0]
+	if r := mustVerify(t, path, Options{Source: source, Prove: func(*gguf.Model, *manifest.Pin) ProveOptions { return ProveOptions{MayChange: mayAdd} }}); !r.OK() || !slices.Contains(r.Notes, other) {
+		t.Errorf("tensors in another order: %+v, %+v", r.Findings, r.Notes)
+	}
 	r = mustVerify(t, paths[1], Options{Source: source, Fast: true})
 	if !r.OK() || r.Proof != nil || !says(gapTexts(r), "a source's pin was given and data not read") {
 		t.Errorf("got %+v", r)
