@@ -74,6 +74,11 @@ func (m *Model) join(found *problems) {
 		f.checkSplitTypes(found)
 	}
 	stated := statedShards(m.Files)
+	if stated > 1 && len(m.Files) == 1 && len(m.Unreadable) == 0 && m.Files[0].isWhole() {
+		m.Shards = 1
+		m.Files[0].checkLeftOver(found)
+		return
+	}
 	m.Shards = max(1, stated)
 	if stated <= 1 {
 		m.Shards = len(m.Files)

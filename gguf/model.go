@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -103,9 +104,11 @@ func (m *Model) Contents() Contents {
 
 // CheckWritable returns an error when the model cannot be the source of another one.
 func (m *Model) CheckWritable() error {
-	if err := m.Err(); err != nil {
-		return err
-	}
+	return cmp.Or(m.Err(), m.checkOrder())
+}
+
+// checkOrder returns an error when the model's byte order is one that is not written.
+func (m *Model) checkOrder() error {
 	if f := m.Files[0]; f.Order == binary.BigEndian {
 		return fmt.Errorf("%s: big-endian files can be inspected and hashed, not written", printable(f.Name))
 	}

@@ -28,6 +28,10 @@ byte, if it had no split keys and its data stood in order, each tensor padded
 with zeros to the alignment, the last one too. That is how most programs write
 it, and how merging does. A file that is written as one file keeps split keys.
 
+Split keys that lie, of a whole file that was once a shard or a total of tensors
+that does not fit, are refused unless --repair-split writes right ones. What the
+shards hold is taken for all of the model: inspect says what is there.
+
 ` + interruptHelp + `
 Flags:
 
@@ -43,7 +47,8 @@ func reshardCommand(con *ui.Console) *cli.Command {
 		Usage:       "split or merge a model, its weights untouched",
 		Description: reshardHelp,
 		Flags: slices.Concat(
-			args.In("How to cut", splitFlags()...),
+			args.In("How to cut", append(splitFlags(),
+				&cli.BoolFlag{Name: "repair-split", Usage: "take a model whose split keys are wrong and nothing else, and write right ones"})...),
 			args.In("Metadata", editFlags()...),
 			args.In("Output", slices.Concat(releaseFlags("the folder to write", "that of the source"), []cli.Flag{typeFlag()}, layoutFlags(), progressFlags(con))...),
 			fetchFlags(),
@@ -57,7 +62,7 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if !given {
+	if !given && !c.Bool("repair-split") {
 		return hint.With(args.Usagef("nothing says how to cut the model"), "--shards 1 merges, --shards N or --max-shard-size S splits")
 	}
 	if err := checkFolder(c); err != nil {
@@ -68,10 +73,17 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 		return err
 	}
 	defer m.Close()
-	if err := m.CheckWritable(); err != nil {
+	repaired, err := checkSplit(c, m)
+	if err != nil {
 		return err
 	}
+	if !given {
+		split.Shards = len(m.Files)
+	}
 	inspect.Warn(con, m)
+	for _, p := range repaired {
+		con.Notef("right split keys are written in place of: %v", p)
+	}
 	stem, err := stemFlag(c, m.Name)
 	if err != nil {
 		return err
@@ -79,6 +91,9 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 	contents := m.Contents()
 	if contents.Metadata, _, err = applyChanges(c, contents.Metadata); err != nil {
 		return err
+	}
+	if len(repaired) > 0 {
+		contents.Metadata = contents.Metadata.WithoutSplit()
 	}
 	layout, err := gguf.NewLayout(contents, split)
 	if err != nil {
@@ -106,6 +121,23 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 		return err
 	}
 	return r.CheckRoom(writeOptions(c))
+}
+
+// checkSplit refuses a model that cannot be cut anew. With --repair-split it returns the faults
+// of split keys that the cut mends.
+func checkSplit(c *cli.Context, m *gguf.Model) ([]gguf.Problem, error) {
+	if !c.Bool("repair-split") {
+		err := m.CheckWritable()
+		if faults, others := m.SplitFaults(); len(faults) > 0 && others == nil {
+			err = hint.With(err, "only split keys are wrong: --repair-split writes right ones")
+		}
+		return nil, err
+	}
+	faults, err := m.SplitFaults()
+	if err == nil && len(faults) == 0 {
+		err = m.CheckWritable()
+	}
+	return faults, err
 }
 
 // reportReshard prints what was, or would be, written.

@@ -156,3 +156,51 @@ func TestReshardBesideAnUnfinishedPrune(t *testing.T) {
 		t.Errorf("exit %d\n%s", r.code, r.stderr)
 	}
 }
+
+// TestReshardRepairsSplitKeys has a set whose total does not fit and a whole file with the
+// keys of a shard. Tensors stay what they were.
+func TestReshardRepairsSplitKeys(t *testing.T) {
+	t.Chdir(t.TempDir())
+	paths := write(t, smallMoE(), gguf.Split{Shards: 2})
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := bytes.Index(data, []byte(gguf.KeySplitTensors)) + len(gguf.KeySplitTensors) + 4
+		data[at]++
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole := with(smallMoE(), func(md *gguf.Metadata) { md.Set("xplit.count", gguf.Uint16Value(3)) })
+	whole.Name = "whole"
+	whole.Metadata.Set("xplit.tensors.count", gguf.Int32Value(int32(len(whole.Tensors))))
+	writeBytes(t, whole, func(file []byte) []byte { return bytes.ReplaceAll(file, []byte("xplit."), []byte("split.")) })
+	for name, shards := range map[string]int{paths[0]: 2, "whole.gguf": 1} {
+		if r := ggufreap(t, "reshard", "--shards", "1", "-o", "no", name); r.code == exitOK || !strings.Contains(r.stderr, "--repair-split") {
+			t.Errorf("%s: exit %d without the flag: %s", name, r.code, r.stderr)
+		}
+		out := "out-" + gguf.Stem(name)
+		r := ggufreap(t, "reshard", "--repair-split", "-o", out, name)
+		if r.code != exitOK || !strings.Contains(r.stderr, "right split keys are written in place of: ") {
+			t.Fatalf("%s: exit %d: %s", name, r.code, r.stderr)
+		}
+		was, err := gguf.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer was.Close()
+		is, err := gguf.Open(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer is.Close()
+		if is.Err() != nil || was.Err() == nil || len(is.Files) != shards || len(is.Tensors()) != len(was.Tensors()) {
+			t.Errorf("%s: %d files, %d of %d tensors: before %v, after %v", name, len(is.Files), len(is.Tensors()), len(was.Tensors()), was.Err(), is.Err())
+		}
+		if total, ok := is.Metadata().Uint(gguf.KeySplitTensors); ok != (shards > 1) || ok && total != uint64(len(is.Tensors())) {
+			t.Errorf("%s: the total is %d, %v", name, total, ok)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package gguf
+
+import "cmp"
+
+// isWhole reports whether a file whose keys call it a shard is a whole model: it is not
+// named like a shard, has the metadata, and holds as many tensors as all shards together.
+func (f *File) isWhole() bool {
+	_, named := parseShardName(f.Name)
+	total, ok := f.Metadata.Uint(KeySplitTensors)
+	count, _ := f.Metadata.Uint(KeySplitCount)
+	return !named && ok && count <= maxSplitShards && total > 0 && total == uint64(len(f.Tensors)) && f.Metadata.Architecture() != ""
+}
+
+// checkLeftOver notes the split keys of a file that is whole.
+func (f *File) checkLeftOver(found *problems) {
+	found.errorf(f.whereKey(KeySplitCount), "is %d, but the file is whole: it holds all %d tensors that %s counts", splitCount(f), len(f.Tensors), KeySplitTensors)
+}
+
+// SplitFaults returns the errors of a model that new split keys mend: a total of tensors that
+// does not fit, keys that a whole file has kept. The error is of whatever else is
+// in the way of writing the model.
+func (m *Model) SplitFaults() ([]Problem, error) {
+	mendable := map[string]bool{}
+	for _, f := range m.Files {
+		mendable[f.whereKey(KeySplitTensors).words] = true
+		if len(m.Files) == 1 {
+			mendable[f.whereKey(KeySplitCount).words] = true
+			mendable[f.whereKey(KeySplitNo).words] = true
+		}
+	}
+	var faults, others []Problem
+	for _, p := range m.Problems {
+		switch {
+		case p.Severity != Error:
+		case m.Complete() && mendable[p.Where]:
+			faults = append(faults, p)
+		default:
+			others = append(others, p)
+		}
+	}
+	return faults, cmp.Or(joinErrors(others), m.checkOrder())
+}
+
+// WithoutSplit returns the pairs without those that say how a model is split, as a new split
+// writes its own.
+func (m *Metadata) WithoutSplit() *Metadata {
+	return m.Without(func(key string) bool { return key == KeySplitNo || key == KeySplitCount || key == KeySplitTensors })
+}
