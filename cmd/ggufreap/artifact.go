@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/filekind"
 	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/hub"
@@ -59,6 +60,9 @@ func openPaths(con *ui.Console, c *cli.Context, paths ...string) (*gguf.Model, e
 // openPath opens what a path of this machine names, and says what of a folder was set aside.
 func openPath(con *ui.Console, path string, options []gguf.Option) (*gguf.Model, error) {
 	m, err := gguf.Open(path, options...)
+	if _, ok := errors.AsType[*gguf.FormatError](err); ok {
+		err = filekind.ExplainFile(err, path, filekind.Model)
+	}
 	if err != nil {
 		return nil, err
 	}

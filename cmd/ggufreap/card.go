@@ -244,7 +244,7 @@ func planOf(dir string) (*reap.Plan, error) {
 func sourcePinOf(c *cli.Context, dir string) (pin *manifest.Pin, inFolder bool, err error) {
 	own := filepath.Join(dir, sourcePinName)
 	if path := c.String("source-pin"); path != "" {
-		pin, err = manifest.ReadPin(path)
+		pin, err = files.ReadPin(c.App.Reader, path)
 		_, there := os.Stat(own)
 		return pin, there == nil, err
 	}

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/filekind"
 	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/ui"
@@ -114,11 +116,11 @@ func explainFlat(err error, e *reap.Experts, scores *reap.Scores, keep int, o re
 func readAlways(c *cli.Context, path string, e *reap.Experts) (map[int][]int, reap.Input, error) {
 	data, err := files.ReadInput(c.App.Reader, path)
 	if err != nil {
-		return nil, reap.Input{}, err
+		return nil, reap.Input{}, filekind.ExplainFile(err, path, filekind.Plan)
 	}
 	lists, err := planfile.Read(data, e)
 	if err != nil {
-		return nil, reap.Input{}, fmt.Errorf("%s: %w", text.Safe(path), err)
+		return nil, reap.Input{}, notPlan(err, path, data)
 	}
 	return lists.Layers, reap.NewInput(files.Name(path), data), nil
 }
@@ -195,11 +197,11 @@ func keepCount(c *cli.Context, s *source, criterion reap.Criterion) (int, error)
 func loadPlan(c *cli.Context, path string, s *source, amend func(*reap.Plan) error) (*reap.Plan, error) {
 	data, err := files.ReadInput(c.App.Reader, path)
 	if err != nil {
-		return nil, err
+		return nil, filekind.ExplainFile(err, path, filekind.Plan)
 	}
 	plan, err := planfile.Read(data, s.experts)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", text.Safe(path), err)
+		return nil, notPlan(err, path, data)
 	}
 	if err := amend(plan); err != nil {
 		return nil, err
@@ -220,6 +222,11 @@ func loadPlan(c *cli.Context, path string, s *source, amend func(*reap.Plan) err
 		return nil, fmt.Errorf("%s: %w", text.Safe(path), err)
 	}
 	return plan, nil
+}
+
+// notPlan says why the bytes of a file are no plan.
+func notPlan(err error, path string, data []byte) error {
+	return filekind.Explain(fmt.Errorf("%s: %w", text.Safe(path), err), path, bytes.NewReader(data), filekind.Plan)
 }
 
 func presetNames() []string {

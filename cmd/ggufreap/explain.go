@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/filekind"
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/table"
@@ -97,7 +98,7 @@ func readOther(con *ui.Console, c *cli.Context, s *source, ch *choice, path stri
 	}
 	m, _, err := readMeasurements(c.Context, con, path, s.experts)
 	if err != nil {
-		return nil, errors.Join(planErr, err)
+		return nil, filekind.ExplainFile(errors.Join(planErr, err), path, filekind.Plan, filekind.Scores)
 	}
 	scores, err := m.Scores(ch.plan.Criterion.Name)
 	if err != nil && len(m.Criteria()) > 0 {

@@ -48,7 +48,8 @@ func TestImports(t *testing.T) {
 		kit + "help":       append(screen, kit+"ui/text", "github.com/urfave/cli/v2", "github.com/cpuguy83/", "github.com/russross/", "github.com/xrash/"),
 		kit + "completion": append(screen, kit+"ui/text", kit+"hint", kit+"help", kit+"args", "github.com/urfave/cli/v2", "github.com/cpuguy83/", "github.com/russross/", "github.com/xrash/"),
 		kit + "args":       append(screen, kit+"hint", kit+"help", kit+"ui/text", "github.com/urfave/cli/v2", "github.com/cpuguy83/", "github.com/russross/", "github.com/xrash/"),
-		kit + "files":      slices.Concat(pins, screen, []string{kit + "hint", kit + "ui/text"}),
+		kit + "filekind":   slices.Concat(pins, screen, []string{kit + "hint", kit + "ui/text"}),
+		kit + "files":      slices.Concat(pins, screen, []string{kit + "hint", kit + "filekind", kit + "ui/text"}),
 	} {
 		for _, dep := range dependencies(t, pkg) {
 			if !slices.ContainsFunc(allowed, func(p string) bool { return dep == p || strings.HasPrefix(dep, strings.TrimSuffix(p, "/")+"/") }) && dep != pkg {

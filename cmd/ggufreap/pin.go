@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/filekind"
 	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/hub"
@@ -288,7 +289,8 @@ func readEvidence(con *ui.Console, c *cli.Context) (e verify.Evidence, repo, rev
 
 func openEvidence(con *ui.Console, path string) (verify.Evidence, error) {
 	if info, err := os.Stat(path); path != files.Stdin && err == nil && info.Mode().IsRegular() {
-		return verify.ReadEvidence(path) // and again, where it may be large
+		e, err := verify.ReadEvidence(path) // and again, where it may be large
+		return e, filekind.ExplainFile(err, path, filekind.Digests...)
 	}
 	in, err := files.OpenInput(con.In, path)
 	if err != nil {
@@ -297,7 +299,7 @@ func openEvidence(con *ui.Console, path string) (verify.Evidence, error) {
 	defer in.Close()
 	e, err := verify.DecodeEvidence(in)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", text.Safe(path), err)
+		return nil, filekind.Explain(fmt.Errorf("%s: %w", text.Safe(path), err), path, in, filekind.Digests...)
 	}
 	return e, nil
 }

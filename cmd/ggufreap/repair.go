@@ -12,6 +12,7 @@ import (
 
 	"ggufreap/cmd/ggufreap/internal/args"
 	"ggufreap/cmd/ggufreap/internal/document"
+	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/hub"
 	"ggufreap/cmd/ggufreap/internal/ui"
@@ -124,7 +125,7 @@ func repairJob(c *cli.Context, good *gguf.Model) (*repair.Job, error) {
 	if path == "" {
 		path = filepath.Join(job.Dir, manifest.PinName)
 	}
-	job.Pin, err = manifest.ReadPin(path)
+	job.Pin, err = files.ReadPin(c.App.Reader, path)
 	if !errors.Is(err, fs.ErrNotExist) || c.IsSet("pin") {
 		return job, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/filekind"
 	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/ui"
@@ -75,7 +76,7 @@ func readMeasurements(ctx context.Context, con *ui.Console, path string, e *reap
 	defer f.Close()
 	m, err := scorefile.Read(f, f.Size, e)
 	if err != nil {
-		return nil, reap.Input{}, fmt.Errorf("%s: %w", text.Safe(path), err)
+		return nil, reap.Input{}, filekind.Explain(fmt.Errorf("%s: %w", text.Safe(path), err), path, f, filekind.Scores)
 	}
 	p := con.StartProgress("hash scores", f.Size)
 	input, err := reap.HashInput(files.Name(path), &reportingReader{ctx, f, p})

@@ -287,7 +287,7 @@ func (s *subject) readSourcePin(c *cli.Context) error {
 	if !given {
 		path = filepath.Join(s.path, sourcePinName)
 	}
-	pin, err := manifest.ReadPin(path)
+	pin, err := files.ReadPin(c.App.Reader, path)
 	if !given && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

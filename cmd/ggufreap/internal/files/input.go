@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"ggufreap/cmd/ggufreap/internal/filekind"
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/manifest"
@@ -136,7 +137,7 @@ func ReadPin(stdin io.Reader, path string) (*manifest.Pin, error) {
 	defer in.Close()
 	pin, err := manifest.DecodePin(in)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", text.Safe(path), err)
+		return nil, filekind.Explain(fmt.Errorf("%s: %w", text.Safe(path), err), path, in, filekind.Pin)
 	}
 	return pin, nil
 }

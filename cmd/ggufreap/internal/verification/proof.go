@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ggufreap/cmd/ggufreap/internal/filekind"
 	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/release"
 	"ggufreap/cmd/ggufreap/internal/ui"
@@ -99,7 +100,7 @@ func (v *Job) readPlan(experts *reap.Experts) {
 	data, err := files.Read(path)
 	if err != nil {
 		if v.PlanPath != "" {
-			v.Err = err
+			v.Err = filekind.ExplainFile(err, path, filekind.Plan)
 		}
 		return
 	}
@@ -113,7 +114,7 @@ func (v *Job) readPlan(experts *reap.Experts) {
 	case err == nil:
 		v.layers = plan.Layers
 	case v.PlanPath != "":
-		v.Err = fmt.Errorf("%s: %w", text.Safe(path), err)
+		v.Err = filekind.Explain(fmt.Errorf("%s: %w", text.Safe(path), err), path, bytes.NewReader(data), filekind.Plan)
 	}
 }
 
