@@ -90,6 +90,8 @@ func lookalikes(dir string) string {
 	switch {
 	case len(folders) > 0:
 		return "; there are in " + nameList(folders)
+	case pieces(parts) != "":
+		return "; " + pieces(parts)
 	case len(parts) > 0:
 		return "; downloads may be unfinished: " + nameList(parts)
 	}
