@@ -266,6 +266,23 @@ func TestVerifyTokenizer(t *testing.T) {
 	}
 }
 
+// TestWarningsOfAFlatEmbedding wants an embedding of one dim taken for one row.
+func TestWarningsOfAFlatEmbedding(t *testing.T) {
+	c := withTokenizer(modeltest.MoE())
+	embedding := modeltest.View(c, "token_embd.weight")
+	elements := uint64(1)
+	for _, n := range embedding.Shape {
+		elements *= n
+	}
+	embedding.Shape = []uint64{elements}
+	list := Warnings(modeltest.New(t, c, gguf.Split{}))
+	if !slices.ContainsFunc(list, func(p gguf.Problem) bool {
+		return p.What == `has 2 tokens, tensor "token_embd.weight" has rows for 1`
+	}) {
+		t.Errorf("got %+v", list)
+	}
+}
+
 func TestVerifyOfAnUnfinishedRelease(t *testing.T) {
 	dir := moeRelease(t, withTokenizer(modeltest.PrunedMoE()))
 	touch(filepath.Join(dir, manifest.JournalName))
