@@ -115,7 +115,7 @@ fuzz: ## every fuzz target for FUZZTIME (1m)
 CHANGES ?= 60
 SEED ?= 1
 .PHONY: mutate
-mutate: engine ## how many small changes of the code the tests notice; ten minutes
+mutate: engine ## how many small changes of the code the tests notice; takes long
 	go run ./testdata/mutate -n $(CHANGES) -seed $(SEED)
 
 .PHONY: clean
