@@ -77,6 +77,8 @@ func (s *farSource) Prefetch(off, n int64) {
 
 func (s *farSource) FetchAhead() (window, step, gap int64) { return 1 << 20, 1 << 20, 0 }
 
+func (s *farSource) FetchAt(p []byte, off int64) (int, error) { return s.ReadAt(p, off) }
+
 func (s *farSource) ReadAt(p []byte, off int64) (int, error) {
 	s.dir.mu.Lock()
 	s.dir.requests[s.file.Name]++

@@ -17,6 +17,9 @@ type Fetcher interface {
 	// FetchAhead returns how many bytes are best announced before they are read, how many
 	// at once, and over how many that nobody wants a range may go on.
 	FetchAhead() (window, step, gap int64)
+	// FetchAt reads bytes anew, whatever was announced and has come: for bytes that turned
+	// out to be wrong. It fills p or returns an error.
+	FetchAt(p []byte, off int64) (int, error)
 }
 
 // Prefetch announces bytes of the whole file, header included, as [Prefetcher].
@@ -169,3 +172,5 @@ func (c *rangeCounter) Prefetch(_, n int64) {
 }
 
 func (c *rangeCounter) FetchAhead() (window, step, gap int64) { return maxOffset, c.step, c.gap }
+
+func (c *rangeCounter) FetchAt(p []byte, off int64) (int, error) { return c.ReadAt(p, off) }

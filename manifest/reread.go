@@ -88,7 +88,11 @@ func (r *rereader) load(expert int) error {
 	r.held = -1
 	want := r.tensor.Slabs.At(expert)
 	for try := 0; ; try++ {
-		if n, err := r.farSource.ReadAt(r.slab, r.base+int64(expert)*r.size); int64(n) < r.size {
+		read := r.farSource.ReadAt
+		if try > 0 {
+			read = r.FetchAt // what was announced may still hold the wrong bytes
+		}
+		if n, err := read(r.slab, r.base+int64(expert)*r.size); int64(n) < r.size {
 			return err
 		}
 		got := blake3.Sum256(r.slab)

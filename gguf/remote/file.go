@@ -129,6 +129,16 @@ func (f *File) readPart(p []byte, off int64) (int, error) {
 	return into.n, err
 }
 
+// FetchAt reads bytes of the file from the server anew, whatever was announced and has come:
+// for bytes that turned out to be wrong.
+func (f *File) FetchAt(p []byte, off int64) (int, error) {
+	into := &slice{p, 0}
+	if err := f.fetch(f.client.ctx, off, off+int64(len(p)), into); err != nil {
+		return into.n, &ReadError{f.name, off + int64(into.n), err}
+	}
+	return into.n, nil
+}
+
 // A slice is a sink of so many bytes.
 type slice struct {
 	p []byte

@@ -123,9 +123,13 @@ func (f *Folder) dropOldList() error {
 	return f.syncNames()
 }
 
-// publish gives a file its name, unless an earlier run did.
+// publish gives a file its name, unless an earlier run did. Then what that run may have left
+// under the temporary name goes: a kill while names were tried leaves an empty file there.
 func (f *Folder) publish(file *stagedFile) error {
 	if file.published {
+		if f.parts[file.Name] {
+			return ignoreMissing(f.dir.Remove(file.Name + partSuffix))
+		}
 		return nil
 	}
 	if err := f.dir.Rename(file.Name+partSuffix, file.Name); err != nil {
