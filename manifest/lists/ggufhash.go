@@ -56,7 +56,7 @@ func IsHashName(word string) bool { return hashAlgorithms[word] != nil || OtherH
 const (
 	maxHashBytes = 64 << 20
 	maxHashLine  = 64 << 10
-	maxHashLines = 400_000
+	maxHashLines = 300_000
 )
 
 // ReadGGUFHashes reads a manifest. A line cut short, an unknown algorithm, a digest of
