@@ -2,6 +2,8 @@ package main
 
 import (
 	"crypto/ecdsa"
+	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
@@ -101,6 +103,9 @@ func signAction(con *ui.Console, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := checkCovered(c, r, keys); err != nil {
+		return err
+	}
 	doc := signedDocument{Schema: "ggufreap/signed/v1", Folder: document.Text(dir)}
 	for _, step := range []func(*cli.Context, *signing.Release, signers) (*signature, error){signProvenance, signList, signModel} {
 		s, err := step(c, r, keys)
@@ -118,6 +123,23 @@ func signAction(con *ui.Console, c *cli.Context) error {
 		con.Field("written", "%s", text.Safe(filepath.Join(dir, s.File)))
 		con.Field("", "over %s", s.Over)
 		con.Field("", "key %s", s.Key)
+	}
+	return nil
+}
+
+// checkCovered refuses, before anything is written, a file more beside a bundle that stays: it
+// would cover all files but that one.
+func checkCovered(c *cli.Context, r *signing.Release, keys signers) error {
+	if keys.ec == nil || c.Bool("force") {
+		return nil
+	}
+	if _, err := os.Lstat(r.Path(sign.ModelName)); err != nil {
+		return nil
+	}
+	for name, wanted := range map[string]bool{sign.ProvenanceName: c.Bool("provenance"), sign.SSHName: keys.ssh != nil} {
+		if _, err := os.Lstat(r.Path(name)); wanted && err != nil {
+			return hint.With(fmt.Errorf("output %s exists, and does not cover the new %s", text.Safe(r.Path(sign.ModelName)), name), "--force makes it anew")
+		}
 	}
 	return nil
 }

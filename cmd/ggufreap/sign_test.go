@@ -107,6 +107,10 @@ func TestSignedDocument(t *testing.T) {
 	}
 	writeFile(t, "release/README.md", []byte("a card"))
 	refuse(t, "exists", "sign", "--key", "key.pem", "release")
+	refuse(t, "does not cover the new MANIFEST.sha256.sig", "sign", "--key", "key.pem", "--ssh-key", "id", "release")
+	if exists("release/MANIFEST.sha256.sig") {
+		t.Error("a refused command wrote a signature")
+	}
 	succeed(t, "sign", "--force", "--key", "key.pem", "release")
 	succeed(t, "verify", "--oms-key", "pub.pem", "release")
 }
