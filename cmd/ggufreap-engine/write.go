@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"ggufreap/reap/engine"
 	"ggufreap/reap/llama"
@@ -31,7 +32,8 @@ func (b *backend) write(w *engine.Write) (*engine.Reply, []byte, error) {
 	}
 	defer session.Close()
 	documents := b.begin(w)
-	for range w.Length - 1 {
+	running := func(d *document) bool { return !d.ended }
+	for n := 1; n < w.Length && slices.ContainsFunc(documents, running); n++ {
 		if err := b.writeNext(session, documents); err != nil {
 			return nil, nil, err
 		}
