@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"ggufreap/gguf"
 )
@@ -43,6 +44,50 @@ type Declared struct {
 	License           *string `json:"license"`
 	QuantizationLabel *string `json:"quantization_label"`
 	BaseModel         *string `json:"base_model"`
+	// StatedByHub names the fields above, in their order and as documents spell them, that a
+	// hub's answer filled in: nobody here said or computed them.
+	StatedByHub []string `json:"stated_by_hub,omitzero"`
+}
+
+// A Statement is one thing that is declared.
+type Statement struct {
+	Name  string // as documents spell it
+	Text  string
+	ByHub bool
+}
+
+// Statements lists what is declared, in the order of the fields.
+func (d *Declared) Statements() []Statement {
+	var said []Statement
+	for _, field := range d.fields() {
+		if *field.text != nil {
+			said = append(said, Statement{field.name, **field.text, slices.Contains(d.StatedByHub, field.name)})
+		}
+	}
+	return said
+}
+
+// StateByHub fills in what nobody declared with what a hub states, which is not "".
+func (d *Declared) StateByHub(name, text string) {
+	for _, field := range d.fields() {
+		if field.name == name && *field.text == nil && text != "" {
+			*field.text = &text
+			d.StatedByHub = append(d.StatedByHub, name)
+		}
+	}
+}
+
+// A declaredField is where one thing is declared.
+type declaredField struct {
+	name string
+	text **string
+}
+
+func (d *Declared) fields() []declaredField {
+	return []declaredField{
+		{"repo", &d.Repo}, {"revision", &d.Revision}, {"license", &d.License},
+		{"quantization_label", &d.QuantizationLabel}, {"base_model", &d.BaseModel},
+	}
 }
 
 // File is one file of an artifact.

@@ -312,18 +312,17 @@ func checkTexts(md *gguf.Metadata, tensors iter.Seq[string]) error {
 }
 
 func (d Declared) check() error {
-	for _, fact := range []struct {
-		what string
-		text *string
-	}{
-		{"repo", d.Repo}, {"revision", d.Revision}, {"license", d.License},
-		{"quantization label", d.QuantizationLabel}, {"base model", d.BaseModel},
-	} {
-		if fact.text != nil {
-			if err := checkText("declared "+fact.what, *fact.text); err != nil {
-				return err
-			}
+	var byHub []string
+	for _, said := range d.Statements() {
+		if err := checkText("declared "+strings.ReplaceAll(said.Name, "_", " "), said.Text); err != nil {
+			return err
 		}
+		if said.ByHub {
+			byHub = append(byHub, said.Name)
+		}
+	}
+	if !slices.Equal(byHub, d.StatedByHub) {
+		return fmt.Errorf("pin: stated_by_hub is %q, of what is declared it can be %q", d.StatedByHub, byHub)
 	}
 	return nil
 }

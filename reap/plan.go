@@ -1,5 +1,7 @@
 package reap
 
+import "path"
+
 // A Plan says which experts each layer keeps. Its zero value keeps nothing and is
 // valid for no model.
 type Plan struct {
@@ -29,6 +31,41 @@ type Source struct {
 	WeightsDigest   string // "" unless the model was pinned
 	Architecture    string
 	Name            string
+	// StatedByHub is what the hub said of the files that the plan was made from, nil where it
+	// was not asked. Nothing of it was computed, and it is no part of what names a plan.
+	StatedByHub *Stated
+}
+
+// Stated is what a hub says of the files of a model.
+type Stated struct {
+	Repo   string // OWNER/NAME
+	Commit string
+	Files  []StatedFile
+}
+
+// A StatedFile is a file of a repository. Its SHA256 or, where the hub lists none, its ETag
+// is set, or neither.
+type StatedFile struct {
+	Path   string // in the repository
+	Size   int64
+	SHA256 string // in hex
+	ETag   string
+}
+
+// Differs returns the base names of files that both state something of, and not the same.
+func (s *Stated) Differs(other *Stated) []string {
+	was := map[string]StatedFile{}
+	for _, f := range s.Files {
+		was[path.Base(f.Path)] = f
+	}
+	var names []string
+	for _, f := range other.Files {
+		w, both := was[path.Base(f.Path)]
+		if both && (w.Size != f.Size || w.SHA256 != f.SHA256 && w.SHA256 != "" && f.SHA256 != "") {
+			names = append(names, path.Base(f.Path))
+		}
+	}
+	return names
 }
 
 // A Criterion is the named formula behind scores, with all that its result depends on.

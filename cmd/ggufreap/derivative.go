@@ -109,7 +109,8 @@ func sourceBytes(c *cli.Context, r *release.Release, d *derivative) string {
 type derivative struct {
 	source   *source
 	plan     *reap.Plan
-	document []byte // the plan's
+	document []byte          // the plan's
+	digest   manifest.Digest // likewise
 	layout   *gguf.Layout
 	stem     string
 }
@@ -127,7 +128,12 @@ func newDerivative(con *ui.Console, c *cli.Context, s *source) (*derivative, err
 	if d.document, err = planfile.Encode(plan); err != nil {
 		return nil, err
 	}
-	contents, err := derive(c, s, plan, provenanceOf(c, s, plan, manifest.DigestBytes(d.document)))
+	identity, err := planfile.Identity(d.document, plan)
+	if err != nil {
+		return nil, err
+	}
+	d.digest = manifest.DigestBytes(identity)
+	contents, err := derive(c, s, plan, provenanceOf(c, s, plan, d.digest))
 	if err != nil {
 		return nil, err
 	}
@@ -157,6 +163,7 @@ func planFor(con *ui.Console, c *cli.Context, s *source) (*reap.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.restate(con, path, plan)
 	for _, note := range plan.Notes {
 		con.Warnf("%s: %s", text.Safe(path), note)
 	}
@@ -232,7 +239,7 @@ func (d *derivative) release(c *cli.Context) *release.Release {
 		IDs:       idTables(d.source.Model, d.source.experts, d.plan.Layers),
 		Documents: []release.File{{Name: release.PlanName, Data: d.document}},
 		Origin: []stage.Fact{
-			{Name: "plan", Digest: manifest.DigestBytes(d.document)},
+			{Name: "plan", Digest: d.digest},
 			{Name: "source's structure digest", Digest: d.source.structure},
 		},
 	}

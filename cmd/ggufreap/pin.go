@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -92,6 +93,12 @@ func declaredFlags() []cli.Flag {
 	)
 }
 
+// saysAnything reports whether any of these flags was given.
+func saysAnything(c *cli.Context) bool {
+	said := readDeclared(c)
+	return len(said.Statements()) > 0
+}
+
 func readDeclared(c *cli.Context) manifest.Declared {
 	said := func(name string) *string {
 		if !c.IsSet(name) {
@@ -130,7 +137,7 @@ func pinAction(con *ui.Console, c *cli.Context) error {
 	switch {
 	case c.Bool("quick"):
 		return hint.With(args.Usagef("--quick is for --check: a pin without the data would pin nothing"), "ggufreap pin --quick --check FILE MODEL")
-	case format == formatGGUFHash && (c.Bool("json") || readDeclared(c) != manifest.Declared{}):
+	case format == formatGGUFHash && (c.Bool("json") || saysAnything(c)):
 		return args.Usagef("a manifest of llama-gguf-hash is a list of digests: it is no JSON and has no place for what is said of the model")
 	}
 	m, err := openArtifact(con, c)
@@ -247,8 +254,8 @@ func describePin(con *ui.Console, pin *manifest.Pin) {
 	if tensors > 0 {
 		con.Field("experts", "%s in %s, each with a digest of its own", text.Count(slabs, "part"), text.Count(tensors, "tensor"))
 	}
-	for _, said := range declaredFacts(pin.Declared) {
-		con.Field("declared", "%s %s", said[0], text.Safe(said[1]))
+	for _, said := range pin.Declared.Statements() {
+		con.Field("declared", "%s", declaredText(said))
 	}
 	con.Field("weights digest", "%s", pin.WeightsDigest)
 	con.Field("metadata", "%s", pin.MetadataDigest)
@@ -257,18 +264,13 @@ func describePin(con *ui.Console, pin *manifest.Pin) {
 	}
 }
 
-// declaredFacts lists what was said, with what it is about.
-func declaredFacts(d manifest.Declared) [][2]string {
-	var said [][2]string
-	for _, fact := range []struct {
-		what string
-		text *string
-	}{{"repo", d.Repo}, {"revision", d.Revision}, {"license", d.License}, {"quantization label", d.QuantizationLabel}, {"base model", d.BaseModel}} {
-		if fact.text != nil {
-			said = append(said, [2]string{fact.what, *fact.text})
-		}
+// declaredText says what was declared, and by whom where that was the hub.
+func declaredText(said manifest.Statement) string {
+	shown := strings.ReplaceAll(said.Name, "_", " ") + " " + text.Safe(said.Text)
+	if said.ByHub {
+		shown += " (stated by the hub, not computed here)"
 	}
-	return said
+	return shown
 }
 
 // readEvidence reads the file of --check, or asks the hub for its listing, and whose that is.

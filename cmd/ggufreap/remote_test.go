@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -50,7 +52,7 @@ func TestAddressesGiveWhatFilesGive(t *testing.T) {
 			{"reshard", "--json", "--shards", "4", "--dry-run"},
 		} {
 			want := succeed(t, append(command, files[0])...)
-			if got := succeed(t, append(command, address)...); got != want {
+			if got := withoutStated(succeed(t, append(command, address)...)); got != want {
 				t.Errorf("%s %s: prints other than of the files:\n%.2000s", command, address, got)
 			}
 		}
@@ -59,6 +61,11 @@ func TestAddressesGiveWhatFilesGive(t *testing.T) {
 		t.Errorf("diff prints %s", out)
 	}
 }
+
+// statedByHub is what plans and pins say that the hub stated.
+var statedByHub = regexp.MustCompile(`(?s),\s*"stated_by_hub": (\[[^]]*\]|\{.*?\]\s*\})`)
+
+func withoutStated(document string) string { return statedByHub.ReplaceAllString(document, "") }
 
 // TestInspectCostsLittle counts the requests and bytes of an inspection of nine shards: at
 // most four a shard, and at most 1.1 times the bytes of the headers.
@@ -183,18 +190,70 @@ func TestPruneFromTheHub(t *testing.T) {
 	}
 }
 
-// sameFolder compares the models, plans and lists of two folders. Pins differ in what is
-// declared.
+// sameFolder compares the models and plans of two folders. Pins differ in what is declared,
+// and plans in what the hub stated.
 func sameFolder(t *testing.T, got, want map[string]string) {
 	t.Helper()
 	for name, data := range want {
-		if got[name] != data && name != manifest.PinName && name != "MANIFEST.sha256" {
+		if withoutStated(got[name]) != data && name != manifest.PinName && name != "MANIFEST.sha256" {
 			t.Errorf("%s differs", name)
 		}
 	}
 	if len(got) != len(want) {
 		t.Errorf("%d files, want %d", len(got), len(want))
 	}
+}
+
+// TestPlanSaysWhatTheHubStates has plan, release and verify tell what the hub said and nobody
+// computed: a release shows nothing of its source's sums, unless a pin of the source has them.
+func TestPlanSaysWhatTheHubStates(t *testing.T) {
+	h, files := onHub(t, smallK3(), 4)
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	succeed(t, "plan", "--keep", "8", "-o", path("local.json"), files[0])
+	succeed(t, "plan", "--keep", "8", "-o", path("hub.json"), "hf://org/K3")
+	if text := string(read(t, path("hub.json"))); withoutStated(text) != string(read(t, path("local.json"))) || !strings.Contains(text, `"commit": "`+hubtest.Commit+`"`) || strings.Count(text, `"path": "IQ1_S/`) != 4 {
+		t.Errorf("the plan is\n%.1500s", text)
+	}
+	succeed(t, "prune", "--plan", path("local.json"), "-o", path("a"), files[0])
+	for _, plan := range []string{"local.json", "hub.json"} {
+		out := path("of-" + plan)
+		succeed(t, "prune", "--plan", path(plan), "-o", out, "hf://org/K3")
+		sameFolder(t, folder(t, out), folder(t, path("a")))
+		if got := string(read(t, filepath.Join(out, "plan.json"))); got != string(read(t, path("hub.json"))) {
+			t.Errorf("%s: the plan of the release is\n%.1500s", plan, got)
+		}
+	}
+	const gap = "not checked     the sha256 of the source's files, as the hub states it of 4 shards of hf://org/K3@" + hubtest.Commit
+	if out := succeed(t, "verify", path("of-hub.json")); !strings.Contains(out, gap) {
+		t.Errorf("verify prints\n%s", out)
+	}
+	if out := succeed(t, "verify", path("a")); strings.Contains(out, "as the hub states") {
+		t.Errorf("verify of what the hub never saw prints\n%s", out)
+	}
+	succeed(t, "pin", "-o", path("pin.json"), files[0])
+	if out := succeed(t, "verify", "--source-pin", path("pin.json"), path("of-hub.json")); !strings.Contains(out, "has the sha256 that the hub states: 4 of 4 shards") || strings.Contains(out, gap) {
+		t.Errorf("verify with the source's pin prints\n%s", out)
+	}
+	data := read(t, files[2])
+	h.AddStated("org/K3", "IQ1_S/"+filepath.Base(files[2]), bytes.NewReader(data), int64(len(data)), strings.Repeat("ab", 32))
+	r := ggufreap(t, "prune", "--plan", path("hub.json"), "-o", path("b"), "hf://org/K3")
+	if r.code != exitOK || !strings.Contains(r.stderr, "of which the hub stated another content of 1 file") {
+		t.Errorf("a plan for other files: exit %d, %s", r.code, r.stderr)
+	}
+	if r := ggufreap(t, "verify", "--source-pin", path("pin.json"), path("b")); r.code != exitDiffers || !strings.Contains(r.stdout, "the source's pin says otherwise") {
+		t.Errorf("exit %d\n%s", r.code, r.stdout)
+	}
+}
+
+// read returns the bytes of a file.
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 // TestReshardAndPinFromTheHub reads all of a model that is far away.
@@ -211,8 +270,14 @@ func TestReshardAndPinFromTheHub(t *testing.T) {
 	succeed(t, "pin", "-o", there, "hf://org/K3")
 	a, errA := os.ReadFile(here)
 	b, errB := os.ReadFile(there)
-	if errA != nil || errB != nil || string(a) != string(b) {
+	if errA != nil || errB != nil || string(a) != withoutStated(string(b)) {
 		t.Error("the pin of the model on the hub is another one, or declares other facts")
+	}
+	if pin, err := manifest.DecodePin(bytes.NewReader(b)); err != nil || !slices.Equal(pin.Declared.StatedByHub, []string{"repo", "revision", "license"}) {
+		t.Errorf("%v: what the hub stated is marked %q", err, pin.Declared.StatedByHub)
+	}
+	if out := succeed(t, "pin", "--repo", "mine", "hf://org/K3"); !strings.Contains(out, "repo mine\n") || !strings.Contains(out, "license apache-2.0 (stated by the hub, not computed here)") {
+		t.Errorf("pin prints\n%s", out)
 	}
 	succeed(t, "prune", "--keep", "8", "--source-pin", there, "-o", filepath.Join(dir, "pruned"), h.File(filepath.Base(files[0])))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/hub"
 	"ggufreap/cmd/ggufreap/internal/inspect"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
@@ -25,6 +26,7 @@ type source struct {
 	experts   *reap.Experts
 	structure manifest.Digest
 	pin       *manifest.Pin  // nil unless one was given
+	stated    *reap.Stated   // what the hub says of its files, nil where it is not there
 	loading   []gguf.Problem // what llama.cpp would say of it, by its headers
 }
 
@@ -52,6 +54,11 @@ func (s *source) read(copied ...string) error {
 		return s.named(explainUnknown(err, s.Model, copied))
 	}
 	s.loading = loadable.Check(s.Model)
+	if far := hub.Of(s.Model); far != nil {
+		if s.stated, err = far.Stated(s.Model); err != nil {
+			return err
+		}
+	}
 	s.structure, err = manifest.StructureDigest(s.Model)
 	return s.named(err)
 }
@@ -169,5 +176,22 @@ func (s *source) claim(plan *reap.Plan) {
 		WeightsDigest:   s.weights(),
 		Architecture:    s.experts.Architecture,
 		Name:            s.Name,
+		StatedByHub:     s.stated,
 	}
+}
+
+// restate has a plan that was read say what the hub states of this source, and warns where it
+// was made for files of which the hub stated something else.
+func (s *source) restate(con *ui.Console, path string, plan *reap.Plan) {
+	was := plan.Source.StatedByHub
+	if s.stated == nil {
+		return
+	}
+	if was != nil {
+		if other := was.Differs(s.stated); len(other) > 0 {
+			con.Warnf("%s: made for %s@%s, of which the hub stated another content of %s than of %s@%s now: these may be other weights",
+				text.Safe(path), text.Safe(was.Repo), text.Safe(was.Commit), text.Files(len(other)), s.stated.Repo, s.stated.Commit)
+		}
+	}
+	plan.Source.StatedByHub = s.stated
 }

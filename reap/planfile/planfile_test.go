@@ -365,3 +365,36 @@ func TestOtherTopK(t *testing.T) {
 		}
 	}
 }
+
+// TestStatedByHub reads back what a hub stated, which is no part of what names a plan; a
+// document with it in another form is another plan.
+func TestStatedByHub(t *testing.T) {
+	plan := samplePlan()
+	plan.Source.StatedByHub = &reap.Stated{Repo: "org/m", Commit: strings.Repeat("0", 40), Files: []reap.StatedFile{
+		{Path: "in/a.gguf", Size: 1 << 40, SHA256: strings.Repeat("ab", 32)},
+		{Path: "in/b.gguf", Size: 1, ETag: "c0ffee"},
+	}}
+	document, err := Encode(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := Decode(document)
+	if err != nil || !reflect.DeepEqual(back, plan) {
+		t.Fatalf("read back %+v, %v", back, err)
+	}
+	for text, want := range map[string]string{
+		string(document):       samplePlanText,
+		string(document) + " ": string(document) + " ",
+	} {
+		if got, err := Identity([]byte(text), plan); err != nil || string(got) != want {
+			t.Errorf("identity is %s, %v", got, err)
+		}
+	}
+	if got, err := Identity([]byte("{}"), samplePlan()); err != nil || string(got) != "{}" {
+		t.Errorf("identity of a plan without is %s, %v", got, err)
+	}
+	broken := strings.Replace(string(document), `"path": "in/a.gguf"`, `"url": "in/a.gguf"`, 1)
+	if _, err := Decode([]byte(broken)); err == nil || !strings.Contains(err.Error(), "source.stated_by_hub.files[0].url: unknown field") {
+		t.Errorf("error is %v", err)
+	}
+}

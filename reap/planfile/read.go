@@ -13,6 +13,7 @@ const (
 	maxValues = 1 << 19
 	maxLayers = 1 << 12 // llama.cpp stops at 512
 	maxInputs = 1 << 12
+	maxFiles  = 1 << 16 // shards
 )
 
 // Read reads a plan for the model, from a document in any of the forms of the package. That
@@ -107,13 +108,39 @@ func newReader() *reader {
 
 func (r *reader) source(root *jsondoc.Node) reap.Source {
 	n := r.Object(root, "source", "")
-	r.Known(n, "source.", "structure_digest", "weights_digest", "architecture", "name")
+	r.Known(n, "source.", "structure_digest", "weights_digest", "architecture", "name", "stated_by_hub")
 	return reap.Source{
 		StructureDigest: r.Text(n, "structure_digest", "source."),
 		WeightsDigest:   r.TextOrNull(n, "weights_digest", "source."),
 		Architecture:    r.Text(n, "architecture", "source."),
 		Name:            r.Text(n, "name", "source."),
+		StatedByHub:     r.stated(n),
 	}
+}
+
+func (r *reader) stated(source *jsondoc.Node) *reap.Stated {
+	const path = "source.stated_by_hub."
+	if source.Get("stated_by_hub") == nil {
+		return nil
+	}
+	n := r.Object(source, "stated_by_hub", "source.")
+	r.Known(n, path, "repo", "commit", "files")
+	s := &reap.Stated{Repo: r.Text(n, "repo", path), Commit: r.Text(n, "commit", path)}
+	for i, item := range r.List(n, "files", path).Items() {
+		if i == maxFiles {
+			r.Fault(path+"files", "more than %d", maxFiles)
+			break
+		}
+		path := fmt.Sprintf("%sfiles[%d].", path, i)
+		r.Known(item, path, "path", "size", "sha256", "etag")
+		s.Files = append(s.Files, reap.StatedFile{
+			Path:   r.Text(item, "path", path),
+			Size:   int64(r.Whole(item, "size", path)),
+			SHA256: r.TextOrNull(item, "sha256", path),
+			ETag:   r.TextOrNull(item, "etag", path),
+		})
+	}
+	return s
 }
 
 func (r *reader) criterion(root *jsondoc.Node) reap.Criterion {

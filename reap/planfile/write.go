@@ -26,6 +26,22 @@ func Encode(p *reap.Plan) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// Identity returns the bytes whose hash names a plan that was read from a document: those of
+// the document without what a hub only stated, so that a model pruned from a hub is that
+// pruned from its files. A document with such statements in another form than [Encode]'s
+// stands for itself.
+func Identity(document []byte, p *reap.Plan) ([]byte, error) {
+	if p.Source.StatedByHub == nil {
+		return document, nil
+	}
+	if own, err := Encode(p); err != nil || !bytes.Equal(own, document) {
+		return document, err
+	}
+	bare := *p
+	bare.Source.StatedByHub = nil
+	return Encode(&bare)
+}
+
 // A document is a plan as it is written.
 type document struct {
 	Schema string `json:"schema"`
@@ -34,6 +50,7 @@ type document struct {
 		WeightsDigest   jsondoc.TextOrNull `json:"weights_digest"`
 		Architecture    string             `json:"architecture"`
 		Name            string             `json:"name"`
+		StatedByHub     *stated            `json:"stated_by_hub,omitzero"`
 	} `json:"source"`
 	Mode         string                  `json:"mode"`
 	NumExperts   int                     `json:"num_experts"`
@@ -43,6 +60,19 @@ type document struct {
 	ScoresDigest jsondoc.TextOrNull      `json:"scores_digest"`
 	Rules        rules                   `json:"rules,omitzero"`
 	Layers       jsondoc.Numbered[layer] `json:"layers"`
+}
+
+type stated struct {
+	Repo   string       `json:"repo"`
+	Commit string       `json:"commit"`
+	Files  []statedFile `json:"files"`
+}
+
+type statedFile struct {
+	Path   string             `json:"path"`
+	Size   int64              `json:"size"`
+	SHA256 jsondoc.TextOrNull `json:"sha256"`
+	ETag   jsondoc.TextOrNull `json:"etag"`
 }
 
 type criterion struct {
@@ -86,8 +116,20 @@ func newDocument(p *reap.Plan) *document {
 	d.Source.WeightsDigest = jsondoc.TextOrNull(p.Source.WeightsDigest)
 	d.Source.Architecture = p.Source.Architecture
 	d.Source.Name = p.Source.Name
+	d.Source.StatedByHub = newStated(p.Source.StatedByHub)
 	for block, keep := range p.Layers {
 		d.Layers[block] = layer{keep}
+	}
+	return d
+}
+
+func newStated(s *reap.Stated) *stated {
+	if s == nil {
+		return nil
+	}
+	d := &stated{Repo: s.Repo, Commit: s.Commit}
+	for _, f := range s.Files {
+		d.Files = append(d.Files, statedFile{f.Path, f.Size, jsondoc.TextOrNull(f.SHA256), jsondoc.TextOrNull(f.ETag)})
 	}
 	return d
 }

@@ -21,6 +21,7 @@ import (
 	"ggufreap/manifest/lists"
 	"ggufreap/manifest/stage"
 	"ggufreap/manifest/verify"
+	"ggufreap/reap"
 )
 
 // Options are how the flags say that ranges are fetched.
@@ -174,14 +175,33 @@ func (f *Folder) Facts() remote.Facts {
 // Declare fills in what nobody has declared with what the hub states.
 func (f *Folder) Declare(said *manifest.Declared) {
 	facts := f.Facts()
-	for _, fact := range []struct {
-		field **string
-		text  string
-	}{{&said.Repo, facts.Repo}, {&said.Revision, facts.Commit}, {&said.License, facts.License}} {
-		if *fact.field == nil && fact.text != "" {
-			*fact.field = &fact.text
-		}
+	said.StateByHub("repo", facts.Repo)
+	said.StateByHub("revision", facts.Commit)
+	said.StateByHub("license", facts.License)
+}
+
+// DeclareBase names the repository and commit as what the model was made from.
+func (f *Folder) DeclareBase(said *manifest.Declared) {
+	if facts := f.Facts(); facts.Repo != "" {
+		said.StateByHub("base_model", facts.Repo+"@"+facts.Commit)
 	}
+}
+
+// Stated returns what the hub states of a model's files; nil for other servers.
+func (f *Folder) Stated(m *gguf.Model) (*reap.Stated, error) {
+	facts := f.Facts()
+	if facts.Repo == "" {
+		return nil, nil
+	}
+	stated := &reap.Stated{Repo: facts.Repo, Commit: facts.Commit}
+	for _, file := range m.Files {
+		id, err := f.identity(file)
+		if err != nil {
+			return nil, err
+		}
+		stated.Files = append(stated.Files, reap.StatedFile{Path: id.Path, Size: id.Size, SHA256: id.SHA256, ETag: id.ETag})
+	}
+	return stated, nil
 }
 
 // Listing returns what the hub lists in the folder.
@@ -202,16 +222,6 @@ func (f *Folder) Listing() (*verify.Listing, error) {
 		l.Files = append(l.Files, file)
 	}
 	return l, nil
-}
-
-// BaseModel names the repository and commit for what is made of it; nil for other servers.
-func (f *Folder) BaseModel() *string {
-	facts := f.Facts()
-	if facts.Repo == "" {
-		return nil
-	}
-	name := facts.Repo + "@" + facts.Commit
-	return &name
 }
 
 // SHA256 returns what the hub lists as the sums of a model's files, in their order; zero

@@ -245,7 +245,7 @@ func (r *Release) fill(ctx context.Context, folder *stage.Folder) (*manifest.Pin
 		return nil, err
 	}
 	if far := hub.Of(r.Source); far != nil {
-		pin.Declared.BaseModel = far.BaseModel()
+		far.DeclareBase(&pin.Declared)
 	}
 	if err := r.checkSums(ctx, folder); err != nil {
 		return nil, err

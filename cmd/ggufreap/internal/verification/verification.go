@@ -141,8 +141,14 @@ func (v *Job) checkPlan(m *gguf.Model, r *verify.Report, data []byte) {
 		}
 		return
 	}
+	identity, err := planfile.Identity(data, plan)
+	if err != nil {
+		r.Add(planFinding(err.Error()))
+		return
+	}
+	v.checkStated(plan.Source.StatedByHub, r)
 	before := r.Total()
-	for _, wrong := range planDifferences(plan, manifest.DigestBytes(data), m, v.experts) {
+	for _, wrong := range planDifferences(plan, manifest.DigestBytes(identity), m, v.experts) {
 		r.Add(planFinding(wrong))
 	}
 	if r.Total() == before {
