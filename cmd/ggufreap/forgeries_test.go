@@ -261,15 +261,22 @@ var expertForgeries = []forgeryKind{
 	}, want: "other tensors of the block have expert"},
 	{name: "a part of another layer", contents: fromSource("blk.1.ffn_up_exps.weight", 4, "blk.2.ffn_up_exps.weight", 7), want: `is expert 7 of the source's tensor "blk.2.ffn_up_exps.weight"`},
 	{name: "a part of another projection", contents: fromSource("blk.1.ffn_up_exps.weight", 4, "blk.1.ffn_gate_exps.weight", 7), want: `is expert 7 of the source's tensor "blk.1.ffn_gate_exps.weight"`},
-	{name: "a bit of an expert", contents: edited("blk.1.ffn_up_exps.weight", flipBit(100)), want: "is no expert of the source"},
+	{name: "a bit of an expert", contents: edited("blk.1.ffn_up_exps.weight", flipBit(100)), want: "is not among the source's"},
 	{name: "the signs of an expert", contents: edited("blk.2.ffn_down_exps.weight", func(data []byte) {
 		for i := range slab(data, 16, 3) {
 			slab(data, 16, 3)[i] ^= 0x80
 		}
-	}), want: "is no expert of the source"},
-	{name: "a bit of a router", contents: edited("blk.2.ffn_gate_inp.weight", flipBit(3)), want: "is no expert of the source"},
-	{name: "a bit of a bias", contents: edited("blk.2.exp_probs_b.bias", flipBit(3)), want: "is no expert of the source"},
-	{name: "a hole of zeros", contents: edited("blk.1.ffn_down_exps.weight", func(data []byte) { clear(data[:len(data)/2]) }), want: "of the source"},
+	}), want: "is not among the source's"},
+	{name: "a bit of a router", contents: edited("blk.2.ffn_gate_inp.weight", flipBit(3)), want: "is not among the source's"},
+	{name: "a bit of a bias", contents: edited("blk.2.exp_probs_b.bias", flipBit(3)), want: "is not among the source's"},
+	{name: "a hole of zeros", contents: edited("blk.1.ffn_down_exps.weight", func(data []byte) { clear(data[:len(data)/2]) }), want: "experts 0 to 7 are not among the source's"},
+	{name: "up experts of all layers moved by one", contents: func(f *forgery, c *gguf.Contents) {
+		for _, tensor := range []string{"blk.1.ffn_up_exps.weight", "blk.2.ffn_up_exps.weight"} {
+			data := f.data(c, tensor)
+			size := len(data) / 16
+			f.set(c, tensor, slices.Concat(data[size:], data[:size]))
+		}
+	}, want: `layers 1 and 2, tensor "ffn_up_exps.weight" of each: experts 0 to 15 do not fit the other tensors of the block`},
 	{name: "an expert twice", contents: func(f *forgery, c *gguf.Contents) {
 		for _, tensor := range routed {
 			edited(tensor, func(data []byte) { copy(slab(data, 16, 3), slab(data, 16, 0)) })(f, c)

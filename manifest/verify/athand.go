@@ -274,7 +274,7 @@ func (v *verifier) reportZeroTails() {
 				continue
 			}
 			if n := zeroTail(f, f.Size); n >= longZeros {
-				v.report.Add(Finding{Kind: KindStructure, File: v.name(f.Name), Expert: manifest.NoExpert, Offset: f.Size - n, Length: n,
+				v.report.Add(Finding{Kind: KindStructure, File: v.name(f.Name), Expert: manifest.NoExpert, Parts: []Part{{File: v.name(f.Name), Offset: f.Size - n, Length: n}},
 					What: fmt.Sprintf("ends in %s of zero: downloads that were not finished look so", words.Count(n, "byte"))})
 			}
 		}

@@ -89,8 +89,9 @@ func (c *checker) pin(ctx context.Context, p *manifest.Pin) error {
 	if err != nil {
 		return err
 	}
-	comparison := &comparison{report: c.report, got: got, want: p, quick: c.options.Quick, file: fileOfTensor(c.model, filepath.Base), offset: offsetOf(c.model)}
+	comparison := &comparison{report: c.report, got: got, want: p, quick: c.options.Quick, at: placerOf(c.model, filepath.Base)}
 	same := comparison.run()
+	c.placeSums(p)
 	switch {
 	case c.options.Quick:
 		c.report.gap("only headers were read", "whether any weight is the one pinned")
@@ -101,17 +102,15 @@ func (c *checker) pin(ctx context.Context, p *manifest.Pin) error {
 	return nil
 }
 
-// offsetOf returns a function that tells where the data of a tensor begins in its file.
-func offsetOf(m *gguf.Model) func(tensor string) int64 {
-	return func(tensor string) int64 { return m.Tensor(tensor).DataOffset() }
-}
-
-// fileOfTensor returns a function that names the file of a tensor.
-func fileOfTensor(m *gguf.Model, name func(path string) string) func(tensor string) string {
-	return func(tensor string) string {
-		if t := m.Tensor(tensor); t != nil {
-			return name(t.File().Name)
-		}
-		return ""
+// placerOf tells where the tensors of a model are; name is how the report names a file.
+func placerOf(m *gguf.Model, name func(path string) string) placer {
+	return placer{
+		file: func(tensor string) string {
+			if t := m.Tensor(tensor); t != nil {
+				return name(t.File().Name)
+			}
+			return ""
+		},
+		offset: func(tensor string) int64 { return m.Tensor(tensor).DataOffset() },
 	}
 }

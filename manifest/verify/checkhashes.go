@@ -166,17 +166,31 @@ func (h *hashCheck) compare() {
 	same := 0
 	for _, row := range h.placed {
 		got := h.tasks[row.file].Got(row.tensor, row.Algorithm)
-		what := fmt.Sprintf("%s is %x, the manifest says %x", row.Algorithm, got, row.Digest)
-		switch {
-		case bytes.Equal(got, row.Digest):
+		if bytes.Equal(got, row.Digest) {
 			same++
-		case row.tensor < 0:
-			h.find(KindDigest, row.file, "", "of all tensors together "+what)
-		default:
-			h.find(KindDigest, row.file, h.model.Files[row.file].Tensors[row.tensor].Name, what)
+			continue
 		}
+		h.report.Add(h.differs(row, fmt.Sprintf("%s is %x, the manifest says %x", row.Algorithm, got, row.Digest)))
 	}
 	h.report.checked(fmt.Sprintf("digests: %d of %d are as the manifest says (%s)", same, len(h.placed), strings.Join(slices.Sorted(maps.Keys(h.used)), ", ")))
+}
+
+// differs is the finding about a line whose digest is another, with the bytes that it is of.
+func (h *hashCheck) differs(row placedHash, what string) Finding {
+	f := h.model.Files[row.file]
+	found := Finding{Kind: KindDigest, File: filepath.Base(f.Name), Expert: manifest.NoExpert, What: what}
+	part := Part{File: found.File, Offset: f.DataOffset, Length: f.Size - f.DataOffset}
+	if row.tensor < 0 {
+		found.What = "of all tensors together " + what
+	} else {
+		t := f.Tensors[row.tensor]
+		found.Tensor = t.Name
+		part = Part{found.File, t.Name, t.DataOffset(), t.Size}
+	}
+	if part.Length > 0 {
+		found.Parts = []Part{part}
+	}
+	return found
 }
 
 // summarize says what the manifest leaves open.

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"ggufreap/gguf/words"
 	"ggufreap/manifest"
 	"ggufreap/manifest/internal/pass"
 	"ggufreap/manifest/lists"
@@ -215,7 +214,7 @@ func (c *checker) compareFiles(ctx context.Context, what string, entries []liste
 			continue
 		}
 		if size := entries[at].size; size >= 0 && size != files[i].Size {
-			c.report.find(KindDigest, filepath.Base(files[i].Name), fmt.Sprintf("has %s, %s says %s", words.Count(files[i].Size, "byte"), what, words.Group(size)))
+			c.report.Add(otherSize(filepath.Base(files[i].Name), files[i].Size, size, what))
 			continue
 		}
 		todo = append(todo, i)
@@ -237,6 +236,7 @@ func (c *checker) compareFiles(ctx context.Context, what string, entries []liste
 		}
 		same++
 	}
+	c.placeSums(nil)
 	c.report.checked(fmt.Sprintf("sha256: %d of %d files have the one that %s says", same, len(files), what))
 	return nil
 }
@@ -259,4 +259,21 @@ func (c *checker) sumFiles(ctx context.Context, todo []int) ([]manifest.Sum, err
 		return nil
 	})
 	return sums, err
+}
+
+// placeSums says which bytes of files with a wrong sum are; p is the pin that they were held
+// against, if any.
+func (c *checker) placeSums(p *manifest.Pin) {
+	c.report.placeSums(func(name string) wrongSum {
+		for _, f := range c.model.Files {
+			switch {
+			case filepath.Base(f.Name) != name:
+			case p == nil:
+				return wrongSum{size: f.Size}
+			default:
+				return pinnedSum(f, p)
+			}
+		}
+		return wrongSum{}
+	})
 }

@@ -15,9 +15,9 @@ import (
 type comparison struct {
 	report    *Report
 	got, want *manifest.Pin
-	quick     bool                       // got has no digests of data
-	file      func(tensor string) string // that holds a tensor of got
-	offset    func(tensor string) int64  // of its data there
+	quick     bool   // got has no digests of data
+	at        placer // of got
+	facts     []slabFact
 }
 
 // run compares everything and reports whether weights and metadata are those pinned.
@@ -50,6 +50,7 @@ func (c *comparison) tensors() {
 			size -= change.A.Size
 		}
 	}
+	c.report.tellSlabs(c.facts, c.at)
 	what := "names, types and shapes"
 	if !c.quick {
 		what += ", and every byte of data"
@@ -78,45 +79,30 @@ func (c *comparison) tensor(change manifest.TensorChange) {
 	}
 }
 
-// slabs compares the slabs of a tensor and returns how many differ. Those that follow each
-// other are one finding. A pin whose tensor digest is right and a slab's is not would mislead
-// whoever trusts the slab's.
+// slabs compares the slabs of a tensor and returns how many differ. A pin whose tensor digest
+// is right and a slab's is not would mislead whoever trusts the slab's.
 func (c *comparison) slabs(g, w *manifest.Tensor) int {
 	if g.SlabCount() != w.SlabCount() {
 		return 0
 	}
-	differs := func(i int) bool { return i < g.Slabs.Count && !bytes.Equal(g.Slabs.At(i), w.Slabs.At(i)) }
-	found := 0
-	for i := 0; i < w.SlabCount(); i++ {
-		n := 0
-		for differs(i + n) {
-			n++
+	var wrong []int
+	for i := range w.SlabCount() {
+		if !bytes.Equal(g.Slabs.At(i), w.Slabs.At(i)) {
+			wrong = append(wrong, i)
 		}
-		if n > 0 {
-			c.slabRange(g, w, i, n)
-		}
-		found += n
-		i += n
 	}
-	return found
-}
-
-// slabRange reports n experts of a tensor that are not as pinned.
-func (c *comparison) slabRange(g, w *manifest.Tensor, first, n int) {
-	size := g.Size / int64(g.Slabs.Count)
-	f := Finding{Kind: KindDigest, File: c.file(g.Name), Tensor: g.Name, Expert: first, Offset: c.offset(g.Name) + int64(first)*size, Length: int64(n) * size}
-	if f.What = fmt.Sprintf("%s, the pin says %x", manifest.SlabText(g, g.Slabs.At(first)), w.Slabs.At(first)); n > 1 {
-		f.Expert = manifest.NoExpert
-		f.What = fmt.Sprintf("experts %d to %d are not those pinned", first, first+n-1)
+	if len(wrong) > 0 {
+		first := fmt.Sprintf("%s, the pin says %x", manifest.SlabText(g, g.Slabs.At(wrong[0])), w.Slabs.At(wrong[0]))
+		c.facts = append(c.facts, slabFact{kind: KindDigest, tensors: []*manifest.Tensor{g}, experts: wrong, is: "is", are: "are", rest: "not as pinned", first: first})
 	}
-	c.report.Add(f)
+	return len(wrong)
 }
 
 // find reports a tensor that is not as pinned; of one with other bytes, where they are.
 func (c *comparison) find(kind Kind, t *manifest.Tensor, what string) {
-	f := Finding{Kind: kind, File: c.file(t.Name), Tensor: t.Name, Expert: manifest.NoExpert, What: what}
+	f := Finding{Kind: kind, File: c.at.fileOf(t.Name), Tensor: t.Name, Expert: manifest.NoExpert, What: what}
 	if kind == KindDigest {
-		f.Offset, f.Length = c.offset(t.Name), t.Size
+		f.Parts = c.at.whole(t)
 	}
 	c.report.Add(f)
 }

@@ -50,6 +50,7 @@ func (v *verifier) readData(ctx context.Context) error {
 	v.reportZeroTails()
 	v.comparePin()
 	v.prove()
+	v.placeSums()
 	for i, m := range v.models {
 		if i > 0 {
 			v.proveOther(m, others[i])
@@ -98,7 +99,7 @@ func (v *verifier) readModel(ctx context.Context, m *gguf.Model) (*manifest.Pin,
 // findPadding reports what lies in no key and no tensor and is not zero.
 func (v *verifier) findPadding(f *gguf.File, p manifest.Padding) {
 	for _, r := range p.Filled {
-		v.report.Add(Finding{Kind: KindPadding, File: v.name(f.Name), Expert: manifest.NoExpert, Offset: r.Offset, Length: r.Length,
+		v.report.Add(Finding{Kind: KindPadding, File: v.name(f.Name), Expert: manifest.NoExpert, Parts: []Part{{File: v.name(f.Name), Offset: r.Offset, Length: r.Length}},
 			What: fmt.Sprintf("%s at byte %s %s in no key and no tensor, and not zero", words.Count(r.Length, "byte"), words.Group(r.Offset), words.Verb(r.Length, "lies", "lie"))})
 	}
 	if p.More > 0 {

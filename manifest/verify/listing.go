@@ -39,7 +39,7 @@ func (v *verifier) checkListing(ctx context.Context) error {
 		case err != nil:
 			v.report.find(KindUnreadable, name, about(v.path(name), err))
 		case info.Size() != e.Size:
-			v.report.find(KindDigest, name, fmt.Sprintf("has %s, %s says %s", words.Count(info.Size(), "byte"), l.Name, words.Group(e.Size)))
+			v.report.Add(otherSize(name, info.Size(), e.Size, l.Name))
 		case e.SHA256 == nil:
 			v.report.find(KindList, name, l.Name+" has no sha256 of it")
 		default:
@@ -55,6 +55,14 @@ func (v *verifier) checkListing(ctx context.Context) error {
 		return nil
 	}
 	return v.compareListed(ctx, l, todo, len(names))
+}
+
+// otherSize is the finding about a file that is too short or too long: what is wrong are the
+// bytes that are not there, or those that are too many.
+func otherSize(name string, got, want int64, by string) Finding {
+	return Finding{Kind: KindDigest, File: name, Expert: manifest.NoExpert,
+		What:  fmt.Sprintf("has %s, %s says %s", words.Count(got, "byte"), by, words.Group(want)),
+		Parts: []Part{{File: name, Offset: min(got, want), Length: max(got, want) - min(got, want)}}}
 }
 
 // listedModels are the model files that the listing speaks of.

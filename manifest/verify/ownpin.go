@@ -64,11 +64,8 @@ func (v *verifier) comparePin() {
 }
 
 func (v *verifier) comparison(got *manifest.Pin, quick bool) *comparison {
-	return &comparison{report: v.report, got: got, want: v.pin, quick: quick, file: v.fileOf(), offset: offsetOf(v.main())}
+	return &comparison{report: v.report, got: got, want: v.pin, quick: quick, at: placerOf(v.main(), v.name)}
 }
-
-// fileOf returns a function that names the file of a tensor of the main model.
-func (v *verifier) fileOf() func(tensor string) string { return fileOfTensor(v.main(), v.name) }
 
 // pinSays adds to a finding about a file's sum that the pin has the one that was measured.
 func (v *verifier) pinSays(name string, sum manifest.Sum) string {
@@ -97,7 +94,8 @@ func (v *verifier) prove() {
 	if v.options.Prove != nil {
 		o = v.options.Prove(v.main(), v.options.Source)
 	}
-	o.File, o.Offset = v.fileOf(), offsetOf(v.main())
+	at := placerOf(v.main(), v.name)
+	o.File, o.Offset = at.file, at.offset
 	plans := v.report.Found()[KindPlan]
 	proof := prove(v.got, v.options.Source, o, v.report)
 	v.report.Proof = proof

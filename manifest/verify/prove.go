@@ -93,6 +93,8 @@ func prove(release, source *manifest.Pin, o ProveOptions, r *Report) *Proof {
 		options: o, release: release, source: source, report: r,
 		proof: &Proof{Source: source.Artifact.Name, PinDigest: source.PinDigest, WeightsDigest: source.WeightsDigest, Tensors: []TensorProof{}, Blocks: []BlockProof{}, Metadata: []MetadataProof{}},
 		index: map[string]int{},
+		known: map[factKey]int{},
+		at:    placer{o.File, o.Offset},
 	}
 	p.tensors()
 	p.blocks()
@@ -109,15 +111,14 @@ type prover struct {
 	index           map[string]int // of the proof's tensors, by name
 	groups          []*group
 	tables          []idTable
+	facts           []slabFact
+	known           map[factKey]int // index of each fact
+	at              placer
 	report          *Report
 }
 
 func (p *prover) find(kind Kind, tensor string, expert int, format string, args ...any) {
-	f := Finding{Kind: kind, Tensor: tensor, Expert: expert, What: fmt.Sprintf(format, args...)}
-	if p.options.File != nil {
-		f.File = p.options.File(tensor)
-	}
-	p.report.Add(f)
+	p.report.Add(Finding{Kind: kind, File: p.at.fileOf(tensor), Tensor: tensor, Expert: expert, What: fmt.Sprintf(format, args...)})
 }
 
 // tensors proves what is there as a whole, and sorts the rest into blocks.
@@ -160,14 +161,8 @@ func (p *prover) tensor(r, s *manifest.Tensor) {
 	case r.BLAKE3 == s.BLAKE3:
 		p.prove(r.Name, r.Size, ProvenIdentical)
 	default:
-		f := Finding{Kind: KindDigest, Tensor: r.Name, Expert: manifest.NoExpert, What: fmt.Sprintf("blake3 is %s, the source has %s", r.BLAKE3, s.BLAKE3)}
-		if p.options.File != nil {
-			f.File = p.options.File(r.Name)
-		}
-		if p.options.Offset != nil {
-			f.Offset, f.Length = p.options.Offset(r.Name), r.Size
-		}
-		p.report.Add(f)
+		p.report.Add(Finding{Kind: KindDigest, File: p.at.fileOf(r.Name), Tensor: r.Name, Expert: manifest.NoExpert, Parts: p.at.whole(r),
+			What: fmt.Sprintf("blake3 is %s, the source has %s", r.BLAKE3, s.BLAKE3)})
 	}
 }
 

@@ -66,14 +66,11 @@ func TestProveNamesEveryForgery(t *testing.T) {
 		want     []Finding
 	}{
 		"two experts' up slabs swapped": {func(c *gguf.Contents) { modeltest.SwapSlabs(*c, up, 0, 2) }, 2 * 170, []Finding{
-			finding(KindExperts, "F", up, 0, "is the source's expert 5, other tensors of the block have expert 8 there"),
-			finding(KindExperts, "F", up, 2, "is the source's expert 8, other tensors of the block have expert 5 there")}},
+			finding(KindExperts, "F", up, manifest.NoExpert, "experts 0 and 2 do not fit the other tensors of the block; expert 0 is the source's expert 5, other tensors of the block have expert 8 there")}},
 		"two router rows swapped": {func(c *gguf.Contents) { modeltest.SwapSlabs(*c, router, 1, 3) }, 2 * 96, []Finding{
-			finding(KindExperts, "F", router, 1, "is the source's expert 7, other tensors of the block have expert 2 there"),
-			finding(KindExperts, "F", router, 3, "is the source's expert 2, other tensors of the block have expert 7 there")}},
+			finding(KindExperts, "F", router, manifest.NoExpert, "experts 1 and 3 do not fit the other tensors of the block; expert 1 is the source's expert 7, other tensors of the block have expert 2 there")}},
 		"two biases swapped": {func(c *gguf.Contents) { modeltest.SwapSlabs(*c, bias, 0, 1) }, 2 * 4, []Finding{
-			finding(KindExperts, "F", bias, 0, "is the source's expert 5, other tensors of the block have expert 4 there"),
-			finding(KindExperts, "F", bias, 1, "is the source's expert 4, other tensors of the block have expert 5 there")}},
+			finding(KindExperts, "F", bias, manifest.NoExpert, "experts 0 and 1 do not fit the other tensors of the block; expert 0 is the source's expert 5, other tensors of the block have expert 4 there")}},
 		"a dropped expert's slab": {func(c *gguf.Contents) {
 			modeltest.PutSlab(*c, up, 4, 3, modeltest.SlabOf(modeltest.MoE(), up, modeltest.MoEExperts, 0))
 		}, 170, []Finding{
@@ -85,7 +82,7 @@ func TestProveNamesEveryForgery(t *testing.T) {
 			modeltest.PutSlab(*c, up, 4, 1, modeltest.SlabOf(modeltest.MoE(), "blk.2.ffn_gate_exps.weight", modeltest.MoEExperts, 1))
 		}, 170, []Finding{finding(KindDigest, "F", up, 1, `is expert 1 of the source's tensor "blk.2.ffn_gate_exps.weight"`)}},
 		"a flipped byte": {func(c *gguf.Contents) { modeltest.ChangedData(modeltest.View(*c, up), 170*3+5) }, 170, []Finding{
-			finding(KindDigest, "F", up, 3, "is no expert of the source")}},
+			finding(KindDigest, "F", up, 3, "is not among the source's")}},
 		"an expert twice": {func(c *gguf.Contents) {
 			for _, slabbed := range modeltest.MoESlabbed {
 				tensor := "blk.2." + slabbed.Name
@@ -129,7 +126,10 @@ func TestProveNamesEveryForgery(t *testing.T) {
 				a, b := modeltest.View(*c, "blk.1."+slabbed.Name), modeltest.View(*c, "blk.2."+slabbed.Name)
 				a.Extents, b.Extents = b.Extents, a.Extents
 			}
-		}, 2 * 4 * (96 + 4 + 170 + 170 + 54), nil},
+		}, 2 * 4 * (96 + 4 + 170 + 170 + 54), []Finding{
+			finding(KindDigest, "", "", manifest.NoExpert, `layer 1, 4 tensors ("ffn_gate_inp.weight", "ffn_gate_exps.weight", "ffn_up_exps.weight", and 1 more): experts 0 to 3 are of the source's layer 2; expert 0 of tensor "blk.1.ffn_gate_inp.weight" is expert 8 of the source's tensor "blk.2.ffn_gate_inp.weight"`),
+			finding(KindDigest, "", "", manifest.NoExpert, `layers 1 and 2, tensor "exp_probs_b.bias" of each: experts 0 to 3 are not among the source's`),
+			finding(KindDigest, "", "", manifest.NoExpert, "experts 0 to 3 are of the source's layer 1")}},
 		"the experts of another plan": {func(c *gguf.Contents) {
 			for _, slabbed := range modeltest.MoESlabbed {
 				tensor := "blk.2." + slabbed.Name
@@ -163,16 +163,7 @@ func TestProveNamesEveryForgery(t *testing.T) {
 				}
 				return "F"
 			}})
-			if name == "two blocks swapped" {
-				// Every slab of both blocks is named, with where it comes from.
-				if len(findings) != 2*4*4+2*4 || !slices.ContainsFunc(findings, func(f Finding) bool {
-					return f.Tensor == "blk.1.ffn_up_exps.weight" && f.Expert == 0 && f.What == `is expert 8 of the source's tensor "blk.2.ffn_up_exps.weight"`
-				}) {
-					t.Errorf("got %d findings %+v", len(findings), findings)
-				}
-			} else {
-				checkFindings(t, findings, test.want)
-			}
+			checkFindings(t, findings, test.want)
 			if proof.Unproven != test.unproven || proof.Proven+proof.Unproven != release.Artifact.TensorBytes {
 				t.Errorf("%d bytes are proven and %d are not, want %d", proof.Proven, proof.Unproven, test.unproven)
 			}
@@ -308,7 +299,7 @@ func TestProveOfAnotherModel(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	a, b := noisyPin(rng, 3, 512), noisyPin(rng, 4, 896)
 	proof, findings := Prove(a, b, ProveOptions{Keep: map[int][]int{1: make([]int, 512)}})
-	if proof.Proven != 0 || len(findings) > 1000 || len(findings) < 100 {
+	if proof.Proven != 0 || len(findings) > 20 || len(findings) == 0 {
 		t.Errorf("%d bytes are proven, %d findings", proof.Proven, len(findings))
 	}
 }

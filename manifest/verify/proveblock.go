@@ -59,8 +59,9 @@ func (p *prover) blocks() {
 		strays = append(strays, lost...)
 		p.proof.Blocks = append(p.proof.Blocks, BlockProof{g.block, keep})
 	}
+	p.placeStrays(strays)
+	p.report.tellSlabs(p.facts, p.at)
 	p.comparePlan()
-	p.reportStrays(strays)
 }
 
 // sameCounts wants as many experts in all tensors of a block.
@@ -119,7 +120,8 @@ func (p *prover) recover(g *group) (keep []int, strays []stray) {
 			keep[i], free[id] = free[id][0], free[id][1:]
 		case len(ids[id]) > 0:
 			keep[i] = ids[id][0]
-			p.find(KindExperts, g.release[0].Name, i, "is the source's expert %d of %s, which is there already", keep[i], g.block)
+			p.note(slabFact{kind: KindExperts, tensors: g.release, whole: true, is: "is", are: "are", rest: "there already",
+				first: fmt.Sprintf("is the source's expert %d of %s, which is there already", keep[i], g.block)}, i)
 		default:
 			var lost []stray
 			keep[i], lost = p.diagnose(g, i)
@@ -144,6 +146,24 @@ func (p *prover) planned(block string, i int) int {
 		return list[i]
 	}
 	return manifest.NoExpert
+}
+
+// note adds an expert to a fact of its tensor that is known, or else the fact.
+func (p *prover) note(f slabFact, expert int) {
+	key := factKey{f.tensors[0], f.rest}
+	at, known := p.known[key]
+	if !known {
+		at = len(p.facts)
+		p.known[key] = at
+		p.facts = append(p.facts, f)
+	}
+	p.facts[at].experts = append(p.facts[at].experts, expert)
+}
+
+// A factKey tells the facts about one tensor apart.
+type factKey struct {
+	tensor *manifest.Tensor
+	rest   string
 }
 
 // A stray is a slab that is no expert of the source's tensor of that name.
@@ -175,71 +195,57 @@ func (p *prover) diagnose(g *group, i int) (most int, strays []stray) {
 		case slices.Contains(matches[n], most):
 			p.proveSlab(r)
 		default:
-			p.find(KindExperts, r.Name, i, "is the source's expert %d, other tensors of the block have expert %d there", matches[n][0], most)
+			p.note(slabFact{kind: KindExperts, tensors: []*manifest.Tensor{r}, is: "does", are: "do", rest: "not fit the other tensors of the block",
+				first: fmt.Sprintf("is the source's expert %d, other tensors of the block have expert %d there", matches[n][0], most)}, i)
 		}
 	}
 	return most, strays
 }
 
-// reportStrays looks for the strays in the other tensors of the source.
-func (p *prover) reportStrays(strays []stray) {
-	places := map[string]string{} // by slab digest
+// maxSought bounds the slabs that are looked for in the whole source.
+const maxSought = 1 << 17
+
+// placeStrays looks for the strays in the other tensors of the source, and notes what they
+// are.
+func (p *prover) placeStrays(strays []stray) {
+	places := p.seek(strays[:min(len(strays), maxSought)])
+	for _, s := range strays {
+		f := slabFact{kind: KindDigest, tensors: []*manifest.Tensor{s.tensor}, is: "is", are: "are", rest: "not among the source's"}
+		if place, found := places[string(s.tensor.Slabs.At(s.expert))]; found && place.tensor != nil {
+			f.rest = "of the source's " + placeName(place.tensor.Name, s.tensor.Name)
+			f.first = fmt.Sprintf("is expert %d of the source's tensor %q", place.expert, place.tensor.Name)
+		}
+		p.note(f, s.expert)
+	}
+}
+
+// seek finds slabs in the source, by their digests.
+func (p *prover) seek(strays []stray) map[string]stray {
+	places := map[string]stray{}
 	for _, s := range strays {
 		if s.tensor.Slabs.Bytes == nil {
-			places[string(s.tensor.Slabs.At(s.expert))] = ""
+			places[string(s.tensor.Slabs.At(s.expert))] = stray{}
 		}
 	}
-	for _, t := range p.source.Tensors {
+	for n := range p.source.Tensors {
+		t := &p.source.Tensors[n]
 		for i := range t.SlabCount() {
-			if place, wanted := places[string(t.Slabs.At(i))]; wanted && place == "" {
-				places[string(t.Slabs.At(i))] = fmt.Sprintf("expert %d of the source's tensor %q", i, t.Name)
+			if place, wanted := places[string(t.Slabs.At(i))]; wanted && place.tensor == nil {
+				places[string(t.Slabs.At(i))] = stray{t, i}
 			}
 		}
 	}
-	for len(strays) > 0 {
-		n := 1
-		for n < len(strays) && strays[n].tensor == strays[0].tensor && strays[n].expert == strays[n-1].expert+1 && p.lost(strays[n], places) && p.lost(strays[n-1], places) {
-			n++
-		}
-		p.reportLost(strays[:n], places)
-		strays = strays[n:]
-	}
+	return places
 }
 
-// lost reports whether a stray is no part of the source at all.
-func (p *prover) lost(s stray, places map[string]string) bool {
-	return places[string(s.tensor.Slabs.At(s.expert))] == ""
-}
-
-// reportLost reports consecutive experts of a tensor, or one, that are not the source's.
-func (p *prover) reportLost(strays []stray, places map[string]string) {
-	first := strays[0]
-	f := p.finding(KindDigest, first.tensor, first.expert, len(strays))
-	switch place := places[string(first.tensor.Slabs.At(first.expert))]; {
-	case place != "":
-		f.What = "is " + place
-	case len(strays) == 1:
-		f.What = "is no expert of the source"
-	default:
-		f.What = fmt.Sprintf("experts %d to %d are no experts of the source", first.expert, first.expert+len(strays)-1)
+// placeName says of which tensor of the source a slab is: of which layer, where it is the one
+// of the same name there.
+func placeName(source, release string) string {
+	block, own := blockOf(source), blockOf(release)
+	if block != own && block != source && strings.TrimPrefix(source, block) == strings.TrimPrefix(release, own) {
+		return "layer " + strings.TrimPrefix(block, "blk.")
 	}
-	p.report.Add(f)
-}
-
-// finding returns a finding about n experts of a tensor, with the bytes that they have in its
-// file.
-func (p *prover) finding(kind Kind, t *manifest.Tensor, expert, n int) Finding {
-	f := Finding{Kind: kind, Tensor: t.Name, Expert: expert}
-	if p.options.File != nil {
-		f.File = p.options.File(t.Name)
-	}
-	if n > 1 {
-		f.Expert = manifest.NoExpert
-	}
-	if size := t.Size / int64(t.Slabs.Count); p.options.Offset != nil {
-		f.Offset, f.Length = p.options.Offset(t.Name)+int64(expert)*size, int64(n)*size
-	}
-	return f
+	return fmt.Sprintf("tensor %q", source)
 }
 
 // comparePlan compares the keep lists that were found with those of the plan.

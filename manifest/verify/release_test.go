@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -413,11 +414,11 @@ func TestVerifyLetsTheCallerInspect(t *testing.T) {
 		}
 		r.Findings = append(r.Findings, finding)
 	}})
-	if !slices.Equal(r.Findings, []Finding{finding}) {
+	if !reflect.DeepEqual(r.Findings, []Finding{finding}) {
 		t.Errorf("got %+v", r.Findings)
 	}
 	got, err := json.Marshal(r.Findings)
-	want := `[{"kind":"experts","file":null,"tensor":"blk.1.ffn_up_exps.weight","expert":3,"offset":null,"length":null,"what":"seen by the caller"}]`
+	want := `[{"kind":"experts","file":null,"tensor":"blk.1.ffn_up_exps.weight","expert":3,"what":"seen by the caller","parts":[]}]`
 	if err != nil || string(got) != want {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}

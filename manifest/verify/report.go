@@ -46,9 +46,30 @@ type Finding struct {
 	Tensor string // "" when it is about no single tensor
 	Expert int    // NoExpert when it is about no single expert
 	What   string
-	// Offset and Length are the bytes of the file that are wrong; Length is 0 where that is
-	// not known.
-	Offset, Length int64
+	// Parts are the bytes that are wrong, none where that is not known.
+	Parts []Part
+}
+
+// A Part is bytes of a file that are not what they should be.
+type Part struct {
+	File   string
+	Tensor string // that they are data of, "" for none
+	Offset int64  // in the file
+	Length int64
+}
+
+// MarshalJSONTo writes an absent tensor as null.
+func (p Part) MarshalJSONTo(e *jsontext.Encoder) error {
+	doc := struct {
+		File   string  `json:"file"`
+		Tensor *string `json:"tensor"`
+		Offset int64   `json:"offset"`
+		Length int64   `json:"length"`
+	}{File: p.File, Offset: p.Offset, Length: p.Length}
+	if p.Tensor != "" {
+		doc.Tensor = &p.Tensor
+	}
+	return json.MarshalEncode(e, doc)
 }
 
 // text says what a finding is about and what it is, without its file.
@@ -70,10 +91,9 @@ func (f Finding) MarshalJSONTo(e *jsontext.Encoder) error {
 		File   *string `json:"file"`
 		Tensor *string `json:"tensor"`
 		Expert *int    `json:"expert"`
-		Offset *int64  `json:"offset"`
-		Length *int64  `json:"length"`
 		What   string  `json:"what"`
-	}{Kind: f.Kind, What: f.What}
+		Parts  []Part  `json:"parts"`
+	}{Kind: f.Kind, What: f.What, Parts: f.Parts}
 	if f.File != "" {
 		doc.File = &f.File
 	}
@@ -82,9 +102,6 @@ func (f Finding) MarshalJSONTo(e *jsontext.Encoder) error {
 	}
 	if f.Expert != manifest.NoExpert {
 		doc.Expert = &f.Expert
-	}
-	if f.Length > 0 {
-		doc.Offset, doc.Length = &f.Offset, &f.Length
 	}
 	return json.MarshalEncode(e, doc)
 }
@@ -117,6 +134,7 @@ type Report struct {
 
 	held      map[string]bool // files that were held against the model
 	moreNotes int             // that are not in Notes
+	parts     int             // of all findings that are listed
 	listed    map[Kind]int    // findings of each kind that [Report.Add] listed
 	more      map[Kind]int    // and did not list
 }
@@ -153,12 +171,20 @@ func (r *Report) Total() int {
 // that are not there.
 const maxFindings = 100
 
+// maxParts bounds the parts of all findings: a model has a hundred thousand experts.
+const maxParts = 1 << 17
+
 // Add adds a finding.
 func (r *Report) Add(f Finding) {
 	if r.listed[f.Kind] == maxFindings {
 		r.more[f.Kind]++
 		return
 	}
+	if more := r.parts + len(f.Parts) - maxParts; more > 0 {
+		f.Parts = slices.Clip(f.Parts[:len(f.Parts)-min(more, len(f.Parts))])
+		f.What += fmt.Sprintf("; %s too many to be listed", words.Count(more, "part")+words.Verb(more, " is", " are"))
+	}
+	r.parts += len(f.Parts)
 	r.listed[f.Kind]++
 	r.Findings = append(r.Findings, f)
 }

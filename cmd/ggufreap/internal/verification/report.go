@@ -1,7 +1,6 @@
 package verification
 
 import (
-	"fmt"
 	"strconv"
 
 	"ggufreap/cmd/ggufreap/internal/document"
@@ -44,6 +43,7 @@ func Show(con *ui.Console, r *verify.Report) {
 	con.Printf("\n")
 	for _, f := range r.Findings[:min(len(r.Findings), maxFindings)] {
 		con.StyledField(ui.Red, string(f.Kind), findingPlace(f)+text.Safe(f.What))
+		showParts(con, f)
 	}
 	if more := r.Total() - min(len(r.Findings), maxFindings); more > 0 {
 		con.Field("", "and %s more; --json lists the first hundred of a kind", text.Count(more, "finding"))
@@ -67,10 +67,34 @@ func findingPlace(f verify.Finding) string {
 	if f.Expert != manifest.NoExpert {
 		place += "expert " + text.Grouped(f.Expert) + ": "
 	}
-	if f.Tensor != "" && f.Length > 0 {
-		place += fmt.Sprintf("bytes %s to %s of the file: ", text.Grouped(f.Offset), text.Grouped(f.Offset+f.Length-1))
+	if f.Tensor != "" && len(f.Parts) == 1 {
+		place += "bytes " + partRange(f.Parts[0]) + " of the file: "
 	}
 	return place
+}
+
+// maxPartLines bounds the parts of a finding that are printed; the JSON document has all.
+const maxPartLines = 3
+
+// showParts prints which bytes are wrong, where a finding is about several places.
+func showParts(con *ui.Console, f verify.Finding) {
+	if len(f.Parts) < 2 {
+		return
+	}
+	var size int64
+	for _, part := range f.Parts {
+		size += part.Length
+	}
+	for _, part := range f.Parts[:min(len(f.Parts), maxPartLines)] {
+		con.Field("", "bytes %s of %s", partRange(part), text.Safe(part.File))
+	}
+	if more := len(f.Parts) - maxPartLines; more > 0 {
+		con.Field("", "and %s more, %s in all; --json lists them", text.Count(more, "part"), text.Count(size, "byte"))
+	}
+}
+
+func partRange(p verify.Part) string {
+	return text.Grouped(p.Offset) + " to " + text.Grouped(p.Offset+p.Length-1)
 }
 
 // Document is the document of verify --json and pin --check --json.
