@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,14 +12,8 @@ import (
 	"ggufreap/cmd/ggufreap/internal/card"
 	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/hint"
-	"ggufreap/cmd/ggufreap/internal/release"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
-	"ggufreap/gguf"
-	"ggufreap/manifest"
-	"ggufreap/manifest/evidence"
-	"ggufreap/reap"
-	"ggufreap/reap/planfile"
 )
 
 const cardHelp = `Write the model card of a release, or find one that no longer fits.
@@ -38,10 +30,17 @@ made from the documents in the folder and from evidence; what nobody said reads
 
 A card that exists is renewed: sections between <!-- ggufreap:begin NAME --> and
 <!-- ggufreap:end NAME --> are written anew, and everything else stays as it is.
-Its license, base model and number of machines hold unless flags say otherwise.
-The same release and flags give the same card.
+Its license, base model, evidence and number of machines hold unless flags say
+otherwise. The same release and flags give the same card.
 
-Evidence is evidence.yaml of the folder, unless --evidence names other files.
+What is written into the folder of the release itself becomes part of it: its
+MANIFEST.sha256 is renewed, and --evidence is put in as evidence.yaml. A release
+that is signed is refused, since the signatures would no longer fit; --force
+removes them, and it must be signed again.
+
+Evidence is evidence.yaml of the folder, unless --evidence or the card name
+other files. --bom writes a bill of materials in the form of CycloneDX 1.6: the
+model, its files with their SHA-256, and its source as ancestor.
 
 Flags:
 
@@ -52,8 +51,10 @@ Exit codes:
 
 Examples:
   ggufreap card -o K3-REAP568/README.md --license mit K3-REAP568
-  ggufreap card -o README.md --evidence bench.yaml --nodes 4 K3-REAP568
-  ggufreap card --check README.md K3-REAP568
+  ggufreap card -o K3-REAP568/README.md --evidence bench.yaml K3-REAP568
+  ggufreap card --bom K3-REAP568/bom.cdx.json K3-REAP568
+  ggufreap card --recipes recipes --fit-per-node 4x119GB K3-REAP568
+  ggufreap card --check K3-REAP568/README.md K3-REAP568
 `
 
 func cardCommand(con *ui.Console) *cli.Command {
@@ -63,106 +64,116 @@ func cardCommand(con *ui.Console) *cli.Command {
 		Description: cardHelp,
 		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write or renew `FILE`"},
-			&cli.StringFlag{Name: "recipes", Usage: "`DIR`: write launch scripts there, for --nodes machines"},
+			&cli.StringFlag{Name: "bom", Usage: "`FILE`: write a bill of materials there, CycloneDX in JSON"},
+			&cli.StringFlag{Name: "recipes", Usage: "`DIR`: write launch scripts there, for the machines of --nodes or --fit-per-node"},
 			&cli.StringFlag{Name: "check", Usage: "`FILE`: say where this card does not fit the release"},
 			&cli.StringFlag{Name: "source-pin", Usage: "`FILE`: the pin of the source (" + sourcePinName + " of the folder)"},
+			&cli.StringFlag{Name: "fit-per-node", Usage: "`NxSIZE`: as --nodes N, and refuse a split that gives a machine more than SIZE of tensor data: 4x119GB"},
+			&cli.BoolFlag{Name: "force", Usage: "change a release that is signed, and remove the signatures"},
 		}, factFlags(), []cli.Flag{typeFlag()}, progressFlags(con)),
 		Action: func(c *cli.Context) error { return cardAction(con, c) },
 	}
 }
 
-// factFlags bring what a card says beside the release's own documents.
-func factFlags() []cli.Flag {
-	return args.In("What the card says",
-		&cli.StringSliceFlag{Name: "evidence", Usage: "`FILE`: what was measured, configured and stated (repeatable)"},
-		&cli.StringSliceFlag{Name: "license", Usage: "`ID`: the license, as the hub names it (repeatable)"},
-		&cli.StringFlag{Name: "license-name", Usage: "`NAME`: of the license \"other\""},
-		&cli.StringFlag{Name: "license-link", Usage: "`LINK`: to its text: LICENSE, or an address"},
-		&cli.StringFlag{Name: "base-model", Usage: "`REPO`: the source's repository"},
-		&cli.IntFlag{Name: "nodes", Usage: "show how `N` machines run it too"},
-	)
-}
-
 func cardAction(con *ui.Console, c *cli.Context) error {
-	output, check := c.String("output"), c.String("check")
-	switch {
-	case c.NArg() != 1:
-		return hint.With(args.Usagef("card takes the folder of one release, got %d arguments", c.NArg()), "ggufreap card -o README.md RELEASE")
-	case output == "" && check == "" && c.String("recipes") == "":
-		return hint.With(args.Usagef("nothing says where the card goes"), "-o README.md writes it, --check README.md looks at one")
-	case output != "" && check != "":
-		return args.Usagef("-o and --check contradict each other: write a card, or look at one")
+	if err := checkCardFlags(c); err != nil {
+		return err
 	}
-	f, m, err := releaseFacts(con, c, c.Args().First())
+	was, err := readCard(c)
+	if err != nil {
+		return err
+	}
+	f, m, err := releaseFacts(con, c, was)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
-	if check != "" {
-		return checkCard(con, check, f)
+	if path := c.String("check"); path != "" {
+		return checkCard(con, path, was, f)
 	}
-	sources := slices.Concat(m.Paths(), c.StringSlice("evidence"), []string{c.String("source-pin")})
-	if output != "" {
-		if err := writeCard(con, output, f, sources); err != nil {
-			return err
-		}
-	}
-	return writeRecipes(con, c.String("recipes"), f, sources)
-}
-
-func writeCard(con *ui.Console, path string, f *card.Facts, sources []string) error {
-	was, err := files.Read(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	w := &cardWriter{con: con, folder: folderOf(c.Args().First()), force: c.Bool("force"), facts: f}
+	w.sources = slices.Concat(m.Paths(), c.StringSlice("evidence"), []string{c.String("source-pin")})
+	if err := w.adopt(c.String("output")); err != nil {
 		return err
 	}
-	f.TakeStated(string(was))
-	is, err := card.Renew(string(was), f)
-	if err != nil {
-		return fmt.Errorf("%s: %w", text.Safe(path), err)
-	}
-	size, err := files.Write(path, true, sources, files.Bytes([]byte(is)))
+	list, err := cardOutputs(c, was, f)
 	if err != nil {
 		return err
 	}
-	con.Field("card of", "%s", text.Safe(f.Pin.Artifact.Name))
-	con.Field("evidence", "%s", text.Count(len(f.Evidence), "file"))
-	con.Field("written", "%s, %s", text.Safe(path), text.Size(size))
-	return nil
+	return w.write(list)
 }
 
-// writeRecipes writes launch scripts to a folder, unless it is "".
-func writeRecipes(con *ui.Console, dir string, f *card.Facts, sources []string) error {
-	if dir == "" {
-		return nil
+func checkCardFlags(c *cli.Context) error {
+	output, check := c.String("output"), c.String("check")
+	written := output != "" || c.String("recipes") != "" || c.String("bom") != ""
+	switch {
+	case c.NArg() != 1:
+		return hint.With(args.Usagef("card takes the folder of one release, got %d arguments", c.NArg()), "ggufreap card -o README.md RELEASE")
+	case !written && check == "":
+		return hint.With(args.Usagef("nothing says where the card goes"), "-o README.md writes it, --check README.md looks at one")
+	case output != "" && check != "":
+		return args.Usagef("-o and --check contradict each other: write a card, or look at one")
+	case check != "" && written:
+		return args.Usagef("--check writes nothing: leave --bom and --recipes out")
+	case c.IsSet("nodes") && c.IsSet("fit-per-node"):
+		return args.Usagef("--nodes and --fit-per-node both say how many machines there are, give one of them")
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
+	return checkFactFlags(c)
+}
+
+// readCard reads the card that is to be renewed or looked at, "" when there is none yet. Where
+// no file is named, that of the release tells what is stated beside its documents.
+func readCard(c *cli.Context) (string, error) {
+	if check := c.String("check"); check != "" {
+		data, err := files.ReadInput(c.App.Reader, check)
+		return string(data), err
 	}
-	for _, r := range f.Recipes() {
-		path := filepath.Join(dir, r.Name)
-		if _, err := files.Write(path, true, sources, files.Bytes([]byte(r.Text))); err != nil {
-			return err
+	path := c.String("output")
+	if path == "" || path == files.Stdin {
+		path = filepath.Join(folderOf(c.Args().First()), cardName)
+	}
+	if _, err := os.Lstat(path); err != nil {
+		return "", nil // to write it says what is wrong, if anything is
+	}
+	data, err := files.Read(path)
+	return string(data), err
+}
+
+// cardOutputs makes what flags ask for.
+func cardOutputs(c *cli.Context, was string, f *card.Facts) ([]cardOutput, error) {
+	var list []cardOutput
+	if path := c.String("output"); path != "" {
+		if path == files.Stdin {
+			was = "" // a new card, with what the one in the release states
 		}
-		if err := os.Chmod(path, 0o755); err != nil {
-			return err
+		is, err := card.Renew(was, f)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", text.Safe(path), err)
 		}
-		con.Field("written", "%s", text.Safe(path))
+		list = append(list, cardOutput{path: path, data: []byte(is), kind: theCard})
 	}
-	return nil
+	if path := c.String("bom"); path != "" {
+		data, err := f.BOM()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, cardOutput{path: path, data: data, kind: theBOM})
+	}
+	if dir := c.String("recipes"); dir != "" {
+		for _, r := range f.Recipes() {
+			list = append(list, cardOutput{path: filepath.Join(dir, r.Name), data: []byte(r.Text), kind: aRecipe})
+		}
+	}
+	return list, nil
 }
 
 // checkCard says where a card does not fit its release.
-func checkCard(con *ui.Console, path string, f *card.Facts) error {
-	data, err := files.Read(path)
-	if err != nil {
-		return err
-	}
-	f.TakeStated(string(data))
-	list, err := card.Check(string(data), f)
+func checkCard(con *ui.Console, path, was string, f *card.Facts) error {
+	list, err := card.Check(was, f)
 	if err != nil {
 		return fmt.Errorf("%s: %w", text.Safe(path), err)
 	}
-	con.Field("card", "%s", text.Safe(path))
+	con.Field("card", "%s", text.Safe(files.Name(path)))
 	con.Field("release", "%s, pin digest %s", text.Safe(f.Pin.Artifact.Name), f.Pin.PinDigest)
 	for _, d := range list {
 		con.StyledField(ui.Red, "differs", fmt.Sprintf("%s, line %d, %s", d.Section, d.CardLine, text.Differ(d.LineCount, "line")))
@@ -182,134 +193,4 @@ func orNothingThere(s string) string {
 		return "nothing"
 	}
 	return s
-}
-
-// releaseFacts reads the documents of a release's folder.
-func releaseFacts(con *ui.Console, c *cli.Context, dir string) (*card.Facts, *gguf.Model, error) {
-	m, err := openPaths(con, c, dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		dir = filepath.Dir(dir)
-	}
-	f, err := readFacts(c, dir, m)
-	if err != nil {
-		m.Close()
-		return nil, nil, err
-	}
-	return f, m, nil
-}
-
-func readFacts(c *cli.Context, dir string, m *gguf.Model) (*card.Facts, error) {
-	pin, err := manifest.ReadPin(filepath.Join(dir, manifest.PinName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, hint.With(fmt.Errorf("%s has no %s, from which a card takes its digests", text.Safe(dir), manifest.PinName),
-			"%s", args.CommandLine([]string{"ggufreap", "pin", "-o", filepath.Join(dir, manifest.PinName), dir}))
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := pin.CheckHeaders(m); err != nil {
-		return nil, fmt.Errorf("%s is of other files: %w", manifest.PinName, err)
-	}
-	plan, err := planOf(dir)
-	if err != nil {
-		return nil, err
-	}
-	source, inFolder, err := sourcePinOf(c, dir)
-	if err != nil {
-		return nil, err
-	}
-	return cardFacts(c, dir, pin, m.Metadata(), plan, source, inFolder)
-}
-
-// planOf reads the plan of a release, nil when it has none.
-func planOf(dir string) (*reap.Plan, error) {
-	data, err := files.Read(filepath.Join(dir, release.PlanName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	plan, err := planfile.Decode(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", release.PlanName, err)
-	}
-	return plan, nil
-}
-
-// sourcePinOf reads the pin of the source, from the folder unless a flag names another.
-func sourcePinOf(c *cli.Context, dir string) (pin *manifest.Pin, inFolder bool, err error) {
-	own := filepath.Join(dir, sourcePinName)
-	if path := c.String("source-pin"); path != "" {
-		pin, err = files.ReadPin(c.App.Reader, path)
-		_, there := os.Stat(own)
-		return pin, there == nil, err
-	}
-	pin, err = manifest.ReadPin(own)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil
-	}
-	return pin, true, err
-}
-
-// evidenceName is the evidence of a release in its folder.
-const evidenceName = "evidence.yaml"
-
-// cardFacts joins the documents of a release with what flags say.
-func cardFacts(c *cli.Context, dir string, pin *manifest.Pin, md *gguf.Metadata, plan *reap.Plan, source *manifest.Pin, inFolder bool) (*card.Facts, error) {
-	f := &card.Facts{Pin: pin, Metadata: md, Plan: plan, SourcePin: source, InFolder: inFolder,
-		Licenses: c.StringSlice("license"), LicenseName: c.String("license-name"), LicenseLink: c.String("license-link"), Nodes: c.Int("nodes")}
-	if f.Nodes < 0 || f.Nodes > 1024 {
-		return nil, args.Usagef("--nodes is %d, want 1 to 1024", f.Nodes)
-	}
-	if (f.LicenseName != "" || f.LicenseLink != "") && !slices.Contains(f.Licenses, "other") {
-		return nil, args.Usagef("--license-name and --license-link are for --license other")
-	}
-	if f.Licenses == nil {
-		f.Licenses = statedLicense(pin, md)
-	}
-	f.BaseModel = baseModel(c, source)
-	paths := c.StringSlice("evidence")
-	if own := filepath.Join(dir, evidenceName); paths == nil && dir != "" {
-		if _, err := os.Stat(own); err == nil {
-			paths = []string{own}
-		}
-	}
-	for _, path := range paths {
-		d, err := evidence.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		if got := d.Release.PinDigest; got != "" && got != pin.PinDigest.String() {
-			return nil, fmt.Errorf("%s: evidence for the release with the pin digest %s, this one has %s", text.Safe(path), got, pin.PinDigest)
-		}
-		f.Evidence = append(f.Evidence, d)
-	}
-	return f, nil
-}
-
-// statedLicense is the license that pin or metadata state.
-func statedLicense(pin *manifest.Pin, md *gguf.Metadata) []string {
-	stated := md.Text("general.license")
-	if pin.Declared.License != nil {
-		stated = *pin.Declared.License
-	}
-	if stated == "" {
-		return nil
-	}
-	return []string{stated}
-}
-
-// baseModel is the repository of the source: as a flag says, or as its pin declares.
-func baseModel(c *cli.Context, source *manifest.Pin) string {
-	switch {
-	case c.IsSet("base-model"):
-		return c.String("base-model")
-	case source != nil && source.Declared.Repo != nil:
-		return *source.Declared.Repo
-	}
-	return ""
 }

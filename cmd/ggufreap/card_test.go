@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -92,7 +94,14 @@ func TestCardRefuses(t *testing.T) {
 		{"evidence for the release with", []string{"-o", "x.md", "--evidence", "other.yaml", "cut"}},
 		{"line 2", []string{"-o", "x.md", "--evidence", "bad.yaml", "cut"}},
 		{"are for --license other", []string{"-o", "x.md", "--license-name", "x", "cut"}},
-		{"would be taken for a model", []string{"-o", "cut/small-REAP4-00001-of-00002.gguf", "cut"}},
+		{"does not say which", []string{"-o", "x.md", "--license", "other", "cut"}},
+		{"want a name that the hub has", []string{"-o", "x.md", "--license", "a\nb", "cut"}},
+		{"want a text on one line", []string{"-o", "x.md", "--base-model", "a\u202eb", "cut"}},
+		{"--nodes is 0, want 1 to 1024", []string{"-o", "x.md", "--nodes", "0", "cut"}},
+		{"machine 1 gets", []string{"-o", "x.md", "--fit-per-node", "2x1kB", "cut"}},
+		{"give one of them", []string{"-o", "x.md", "--fit-per-node", "2x1GB", "--nodes", "2", "cut"}},
+		{"writes nothing", []string{"--check", "x.md", "--bom", "y.json", "cut"}},
+		{"is called README.md", []string{"-o", "cut/small-REAP4-00001-of-00002.gguf", "cut"}},
 		{"no such file", []string{"--check", "missing.md", "cut"}},
 	} {
 		r := ggufreap(t, append([]string{"card"}, c.args...)...)
@@ -102,5 +111,97 @@ func TestCardRefuses(t *testing.T) {
 		if exists("x.md") {
 			t.Fatalf("%q left a card", c.args)
 		}
+	}
+}
+
+// TestCardInRelease makes a card, evidence, a bill of materials and scripts part of a release,
+// renews them, and wants every tool to agree that they are.
+func TestCardInRelease(t *testing.T) {
+	published := evidenceFile(t, "four-node-reap568.yaml")
+	reportFolder(t)
+	outside(t, "", "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "id")
+	whole := func() {
+		t.Helper()
+		outside(t, "", "sh", "-c", "cd cut && sha256sum --strict -c --quiet MANIFEST.sha256")
+		succeed(t, "verify", "cut")
+		succeed(t, "card", "--check", "cut/README.md", "cut")
+	}
+	shards, err := filepath.Glob("cut/*.gguf")
+	if err != nil || len(shards) != 2 {
+		t.Fatal(shards, err)
+	}
+	before := readFile(t, shards[0])
+	succeed(t, "card", "-o", "cut/README.md", "--license", "mit", "cut")
+	whole()
+	succeed(t, "card", "-o", "cut/README.md", "--evidence", published, "--nodes", "2", "--bom", "cut/bom.cdx.json", "--recipes", "cut/recipes", "cut")
+	whole()
+	listed := string(readFile(t, "cut/MANIFEST.sha256"))
+	for _, name := range []string{"README.md", "evidence.yaml", "bom.cdx.json", "recipes/serve.sh", "recipes/rpc-worker.sh"} {
+		if !strings.Contains(listed, "  "+name+"\n") {
+			t.Errorf("%s is not listed:\n%s", name, listed)
+		}
+	}
+	if text := string(readFile(t, "cut/README.md")); !strings.Contains(text, "license: mit") || !strings.Contains(text, "From `evidence.yaml`, sha256 `") || !strings.Contains(text, "75.09") {
+		t.Errorf("the card lost what was said of it:\n%s", text)
+	}
+	if !bytes.Equal(before, readFile(t, shards[0])) {
+		t.Error("the model was touched")
+	}
+
+	succeed(t, "sign", "--ssh-key", "id", "cut")
+	writeFile(t, "allowed", append([]byte("me "), readFile(t, "id.pub")...))
+	succeed(t, "card", "-o", "cut/README.md", "cut") // the same again
+	succeed(t, "verify", "--signer", "allowed", "cut")
+	signed := readFile(t, "cut/README.md")
+	refuse(t, "cut is signed: MANIFEST.sha256.sig would no longer fit", "card", "-o", "cut/README.md", "--nodes", "1", "cut")
+	if !bytes.Equal(signed, readFile(t, "cut/README.md")) {
+		t.Error("a refused card was written")
+	}
+	if said := succeed(t, "card", "--force", "-o", "cut/README.md", "--nodes", "1", "cut"); !strings.Contains(said, "removed         MANIFEST.sha256.sig") || exists("cut/MANIFEST.sha256.sig") {
+		t.Errorf("the signature that no longer fits stays:\n%s", said)
+	}
+	whole()
+
+	// A run that was killed between the card and the list is ended by the same command.
+	writeFile(t, "cut/README.md", signed)
+	differ(t, "README.md", "verify", "cut")
+	succeed(t, "card", "-o", "cut/README.md", "cut")
+	whole()
+	for path, want := range map[string]string{"cut/plan.json": "is called README.md", "cut/" + filepath.Base(shards[0]): "is called README.md"} {
+		refuse(t, want, "card", "-o", path, "cut")
+	}
+	refuse(t, "is called bom.json", "card", "--bom", "cut/plan.json", "cut")
+	refuse(t, "one file of evidence", "card", "-o", "cut/README.md", "--evidence", published, "--evidence", published, "cut")
+	whole()
+}
+
+// TestCardFindsItsEvidence takes the evidence that a card names, wherever it lies beside it.
+func TestCardFindsItsEvidence(t *testing.T) {
+	published := evidenceFile(t, "four-node-reap568.yaml")
+	reportFolder(t)
+	writeFile(t, "bench.yaml", readFile(t, published))
+	succeed(t, "card", "-o", "card.md", "--evidence", "bench.yaml", "cut")
+	succeed(t, "card", "--check", "card.md", "cut")
+	first := readFile(t, "card.md")
+	succeed(t, "card", "-o", "card.md", "cut")
+	if !bytes.Equal(first, readFile(t, "card.md")) {
+		t.Error("renewed, the card lost its evidence")
+	}
+	if got := ggufreapFrom(t, string(first), "card", "--check", "-", "cut"); got.code != exitOK {
+		t.Errorf("a card from standard input: %+v", got)
+	}
+	writeFile(t, "bench.yaml", append(readFile(t, published), "notes: [more]\n"...))
+	differ(t, "evidence, line", "card", "--check", "card.md", "cut")
+	if err := os.Mkdir("elsewhere", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename("bench.yaml", "elsewhere/bench.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	refuse(t, "made with the evidence in bench.yaml", "card", "--check", "card.md", "cut")
+	succeed(t, "card", "-o", "elsewhere/card.md", "--evidence", "elsewhere/bench.yaml", "cut")
+	succeed(t, "card", "--check", "elsewhere/card.md", "cut")
+	if printed := succeed(t, "card", "-o", "-", "--license", "mit", "cut"); !strings.HasPrefix(printed, "---\nlicense: mit\n") || exists("-") {
+		t.Errorf("-o - prints\n%s", printed)
 	}
 }

@@ -148,7 +148,7 @@ func evidenceCheck(con *ui.Console, _ *cli.Context, paths []string) error {
 // evidenceShow prints the tables.
 func evidenceShow(con *ui.Console, _ *cli.Context, paths []string) error {
 	for _, path := range paths {
-		d, err := evidence.ReadFile(path)
+		d, err := readEvidenceFile(con.In, path)
 		if err != nil {
 			return err
 		}

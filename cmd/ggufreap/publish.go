@@ -14,7 +14,6 @@ import (
 	"ggufreap/cmd/ggufreap/internal/release"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/manifest"
-	"ggufreap/manifest/evidence"
 )
 
 // The files that a release has for those who download it.
@@ -34,6 +33,9 @@ func publishFlags() []cli.Flag {
 
 // publish adds to a release what is published with it.
 func (d *derivative) publish(c *cli.Context, r *release.Release) error {
+	if err := checkFactFlags(c); err != nil {
+		return err
+	}
 	add := func(name string, make func(pin *manifest.Pin) ([]byte, error)) {
 		r.Documents = append(r.Documents, release.File{Name: name, Make: make})
 	}
@@ -52,7 +54,11 @@ func (d *derivative) publish(c *cli.Context, r *release.Release) error {
 			return b.Bytes(), err
 		})
 	}
-	if err := addFiles(c, r); err != nil {
+	if err := addLicense(c, r); err != nil {
+		return err
+	}
+	evidence, err := addEvidence(c, r)
+	if err != nil {
 		return err
 	}
 	if !c.Bool("card") {
@@ -62,41 +68,47 @@ func (d *derivative) publish(c *cli.Context, r *release.Release) error {
 		if pin == nil {
 			return nil, errors.New("a release that cannot be pinned has no card")
 		}
-		f, err := cardFacts(c, "", pin, d.layout.Shards[0].Metadata, d.plan, source(), inFolder)
-		if err != nil {
+		f := &card.Facts{Pin: pin, Metadata: d.layout.Shards[0].Metadata, Plan: d.plan, SourcePin: source(), InFolder: inFolder, Evidence: evidence}
+		if err := checkEvidence(f.Evidence, pin); err != nil {
 			return nil, err
 		}
+		takeFlags(c, f)
 		text, err := card.Renew("", f)
 		return []byte(text), err
 	})
 	return nil
 }
 
-// addFiles puts in the license and the evidence that flags name.
-func addFiles(c *cli.Context, r *release.Release) error {
-	paths := c.StringSlice("evidence")
-	if len(paths) > 1 {
-		return args.Usagef("one file of evidence goes into a release, got %d", len(paths))
+// addLicense puts in the license that a flag names.
+func addLicense(c *cli.Context, r *release.Release) error {
+	path := c.String("license-file")
+	if path == "" {
+		return nil
 	}
-	if len(paths) == 1 {
-		if _, err := evidence.ReadFile(paths[0]); err != nil {
-			return err
-		}
+	data, err := files.ReadInput(c.App.Reader, path)
+	if err != nil {
+		return err
 	}
-	for _, f := range []struct{ name, path string }{{licenseName, c.String("license-file")}, {evidenceName, slices.Concat(paths, []string{""})[0]}} {
-		if f.path == "" {
-			continue
-		}
-		data, err := files.Read(f.path)
-		if err != nil {
-			return err
-		}
-		if len(data) == 0 {
-			return fmt.Errorf("%s: empty", text.Safe(f.path))
-		}
-		r.Documents = append(r.Documents, release.File{Name: f.name, Data: data})
+	if len(data) == 0 {
+		return fmt.Errorf("%s: empty", text.Safe(path))
 	}
+	r.Documents = append(r.Documents, release.File{Name: licenseName, Data: data})
 	return nil
+}
+
+// addEvidence puts in the evidence that a flag names.
+func addEvidence(c *cli.Context, r *release.Release) ([]card.Evidence, error) {
+	var list []card.Evidence
+	for _, path := range c.StringSlice("evidence") {
+		e, err := readEvidenceFile(c.App.Reader, path)
+		if err != nil {
+			return nil, err
+		}
+		e.Name, e.Inside = evidenceName, true
+		list = append(list, e)
+		r.Documents = append(r.Documents, release.File{Name: e.Name, Data: e.Data})
+	}
+	return list, oneEvidence(list)
 }
 
 // onlyForCard refuses flags that would do nothing.

@@ -31,8 +31,14 @@ type result struct {
 // ggufreap runs the program with arguments and no terminal.
 func ggufreap(t *testing.T, args ...string) result {
 	t.Helper()
+	return ggufreapFrom(t, "", args...)
+}
+
+// ggufreapFrom does so with a text on standard input.
+func ggufreapFrom(t *testing.T, stdin string, args ...string) result {
+	t.Helper()
 	var stdout, stderr bytes.Buffer
-	con := ui.New(strings.NewReader(""), &stdout, &stderr)
+	con := ui.New(strings.NewReader(stdin), &stdout, &stderr)
 	code := run(context.Background(), con, nil, append([]string{"ggufreap"}, args...))
 	r := result{stdout.String(), stderr.String(), code}
 	if err := checkDocuments(r, args); err != nil {

@@ -77,9 +77,27 @@ func (d *Document) check(fs *Faults) {
 	}
 	d.checkRetries(fs)
 	d.checkClaims()
-	if len(d.Rows) == 0 && len(d.Setups) == 0 {
+	switch {
+	case len(d.Rows) == 0 && len(d.Setups) == 0:
 		fs.add(0, "neither rows nor setups: nothing is stated")
+	case d.Blank():
+		d.Warnings.add(0, "it is not filled in: there are no rows, and no setup says anything")
 	}
+}
+
+// Blank reports whether the document is a template that nobody filled in.
+func (d *Document) Blank() bool {
+	return len(d.Rows) == 0 && !slices.ContainsFunc(d.Setups, func(s *Setup) bool { return s.says() })
+}
+
+// says reports whether any value is specified.
+func (f Facts) says() bool {
+	for _, v := range f.Values {
+		if len(v.Statements) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // checkResults wants a row to have come to something.

@@ -15,7 +15,7 @@ func (d *Document) conditions() []Table {
 		list = append(list, conditionTable("Conditions of "+rowNames(group), group[0]))
 	}
 	for _, s := range d.Setups {
-		if !used[s] {
+		if !used[s] && s.says() {
 			list = append(list, conditionTable("Setup "+s.Name+", which no row ran under", &Row{Setup: s, Facts: Facts{Kind: s.Kind, Source: s.Source}}))
 		}
 	}

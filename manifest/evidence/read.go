@@ -2,37 +2,14 @@ package evidence
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
-	"ggufreap/gguf/words"
 	"ggufreap/manifest"
 )
-
-// ReadFile reads the document at path.
-func ReadFile(path string) (*Document, error) {
-	f, info, err := manifest.OpenRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	f.Close()
-	if info.Size() > maxDocument {
-		return nil, fmt.Errorf("%s: %d bytes, at most %d are read", path, info.Size(), maxDocument)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	d, err := Read(data)
-	if fs, ok := err.(Faults); ok {
-		return nil, fmt.Errorf("%s: %s:\n%w", path, words.Count(len(fs), "fault"), fs)
-	}
-	return d, err
-}
 
 // Read reads a document in YAML or JSON and holds it to the rules. The error is [Faults]
 // when something is wrong with it; what is only to be warned of is in the document.

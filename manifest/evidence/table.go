@@ -79,6 +79,9 @@ func (r *Row) known() string {
 
 // Tables returns everything that the document says, for any way to show it.
 func (d *Document) Tables() []Table {
+	if d.Blank() {
+		return nil
+	}
 	var list []Table
 	add := func(t Table) {
 		if len(t.Rows) > 0 {

@@ -17,13 +17,22 @@ type Facts struct {
 	Plan      *reap.Plan    // nil when the release has none
 	SourcePin *manifest.Pin // nil when there is none
 	InFolder  bool          // the source's pin lies in the release
-	Evidence  []*evidence.Document
+	Evidence  []Evidence
 
 	Licenses    []string // identifiers of the hub
 	LicenseName string   // of a license that has none
 	LicenseLink string
 	BaseModel   string // repository of the source, "" when nobody said
 	Nodes       int    // machines that the second way to run it is for
+}
+
+// Evidence is a file of evidence that the card rests on.
+type Evidence struct {
+	Name   string // base name
+	SHA256 manifest.Sum
+	Data   []byte
+	Inside bool // lies in the release, or is put in
+	*evidence.Document
 }
 
 const notSpecified = evidence.NotSpecified

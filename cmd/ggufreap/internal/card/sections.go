@@ -158,6 +158,7 @@ func (f *Facts) evidence() string {
 	b.WriteString("## Evidence\n\n")
 	tables := 0
 	for _, d := range f.Evidence {
+		fmt.Fprintf(&b, "From %s, sha256 %s.\n\n", code(d.Name), code(d.SHA256.String()))
 		for _, t := range d.Tables() {
 			tables++
 			fmt.Fprintf(&b, "### %s\n\n", plain(t.Title))
@@ -169,6 +170,9 @@ func (f *Facts) evidence() string {
 				out.row(each(row, plain)...)
 			}
 			b.WriteString(out.String() + "\n")
+		}
+		if d.Blank() {
+			b.WriteString("That file is not filled in.\n\n")
 		}
 		for _, n := range d.Notes {
 			fmt.Fprintf(&b, "%s\n\n", plain(n.Text))
@@ -190,29 +194,37 @@ func each(list []string, do func(string) string) []string {
 
 // limits says what is not known, and what must not be read into the rest.
 func (f *Facts) limits() string {
-	var b strings.Builder
-	b.WriteString("## Limits\n\n")
-	item := func(format string, args ...any) { fmt.Fprintf(&b, "- "+format+"\n", args...) }
+	return "## Limits\n\n- " + strings.Join(f.limitTexts(plain, code), "\n- ") + "\n"
+}
+
+// limitTexts are the limits, one a sentence or two; plain and code say how names stand in them.
+func (f *Facts) limitTexts(plain, code func(string) string) []string {
+	var list []string
+	item := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	if f.Plan != nil {
-		info, _ := reap.FindCriterion(f.Plan.Criterion.Name)
-		switch info.Evidence {
-		case reap.Measured:
-			item("Experts were chosen by what a text needed. What that text did not need may be gone.")
-		case reap.Proxy:
-			item("Experts were chosen by a proxy from the weights alone: not measured, not lossless.")
-		case reap.Baseline:
-			item("Experts were chosen by a baseline for comparisons: no evidence at all.")
-		default:
-			item("How experts were chosen: %s.", notSpecified)
-		}
+		item("%s", f.choiceLimit())
 	}
 	item("Quality beside the source: %s.", f.quality())
 	limit, _ := f.Metadata.ArchUint("context_length")
-	item("Context: the metadata states %s; greatest input that a row of evidence has: %s. A stated or configured limit is not a tested one.", context(limit), f.tested())
-	if f.Metadata.Text("general.size_label") != "" && f.Plan != nil {
-		item("The metadata's size label, %s, is the source's and may no longer be true.", code(f.Metadata.Text("general.size_label")))
+	item("Context: the metadata states %s; greatest input that a row of evidence has: %s. A stated or configured limit is not a tested one.", context(limit), f.tested(plain))
+	if label := f.Metadata.Text("general.size_label"); label != "" && f.Plan != nil {
+		item("The metadata's size label, %s, is the source's and may no longer be true.", code(label))
 	}
-	return b.String()
+	return list
+}
+
+// choiceLimit says what the way in which experts were chosen leaves open.
+func (f *Facts) choiceLimit() string {
+	info, _ := reap.FindCriterion(f.Plan.Criterion.Name)
+	switch info.Evidence {
+	case reap.Measured:
+		return "Experts were chosen by what a text needed. What that text did not need may be gone."
+	case reap.Proxy:
+		return "Experts were chosen by a proxy from the weights alone: not measured, not lossless."
+	case reap.Baseline:
+		return "Experts were chosen by a baseline for comparisons: no evidence at all."
+	}
+	return fmt.Sprintf("How experts were chosen: %s.", notSpecified)
 }
 
 func context(tokens uint64) string {
@@ -226,13 +238,13 @@ func context(tokens uint64) string {
 func (f *Facts) quality() string {
 	for _, d := range f.Evidence {
 		if d.Controlled() {
-			return "compared under equal controls above"
+			return "compared under equal controls in the evidence"
 		}
 	}
 	return notSpecified
 }
 
-func (f *Facts) tested() string {
+func (f *Facts) tested(plain func(string) string) string {
 	most, said := int64(0), notSpecified
 	for _, d := range f.Evidence {
 		if r, n := d.TestedContext(); n > most {

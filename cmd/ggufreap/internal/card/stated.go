@@ -1,6 +1,7 @@
 package card
 
 import (
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -9,6 +10,26 @@ import (
 )
 
 var nodesLine = regexp.MustCompile(`(?m)^On ([0-9]{1,4}) machines by layer split`)
+
+var evidenceLine = regexp.MustCompile("(?m)^From (?:`([^`]+)`|`` (.+) ``), sha256 `[0-9a-f]{64}`\\.$")
+
+// EvidenceNames returns the names of the files of evidence that a card says it was made with.
+func EvidenceNames(text string) []string {
+	_, rest, err := front(strings.ReplaceAll(text, "\r\n", "\n"))
+	if err != nil {
+		return nil
+	}
+	places, err := spans(rest)
+	at, ok := places["evidence"]
+	if err != nil || !ok {
+		return nil
+	}
+	var names []string
+	for _, m := range evidenceLine.FindAllStringSubmatch(rest[at.from:at.to], -1) {
+		names = append(names, filepath.Base(m[1]+m[2]))
+	}
+	return names
+}
 
 // TakeStated takes from a card what it states and the facts leave open: its license, the
 // source's repository, and for how many machines it shows the way to run it. Whoever looks at a

@@ -53,3 +53,11 @@ func (s *safeWriter) escape(r rune) {
 	const digits = "0123456789abcdef"
 	s.out = append(s.out, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
 }
+
+// Escaped returns a JSON document that another library wrote with what a terminal would act
+// on escaped, as [Write] does. It reads the same.
+func Escaped(text []byte) []byte {
+	s := &safeWriter{w: io.Discard}
+	s.Write(text)
+	return s.out
+}

@@ -44,13 +44,31 @@ func Write(path string, force bool, sources []string, write func(io.Writer) erro
 	if err := CheckOutput(path, force, sources); err != nil {
 		return 0, err
 	}
-	if err = cmp.Or(tmp.Sync(), tmp.Close()); err == nil {
+	return size, publish(tmp, path)
+}
+
+// publish gives a temporary file its name.
+func publish(tmp *os.File, path string) error {
+	err := cmp.Or(tmp.Sync(), tmp.Close())
+	if err == nil {
 		err = os.Rename(tmp.Name(), path)
 	}
+	return writing(path, err)
+}
+
+// Replace makes a file of some bytes, whole or not at all, whatever is there. It is for those
+// who know that the file is theirs; [Write] looks.
+func Replace(path string, data []byte) error {
+	tmp, err := createPart(path)
 	if err != nil {
-		return 0, writing(path, err)
+		return writing(path, err)
 	}
-	return size, nil
+	defer os.Remove(tmp.Name()) // unless it has got its own name
+	defer tmp.Close()
+	if _, err := tmp.Write(data); err != nil {
+		return writing(path, err)
+	}
+	return publish(tmp, path)
 }
 
 // Bytes returns what writes a text that is there whole.
@@ -86,6 +104,9 @@ func sameBytes(f *os.File, path string) bool {
 // writing says which file could not be written: not the temporary one that the system's
 // error names.
 func writing(path string, err error) error {
+	if err == nil {
+		return nil
+	}
 	var fault *fs.PathError
 	var link *os.LinkError
 	switch {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -53,12 +52,7 @@ func (s *SourcePin) read() error {
 
 // listed returns what the list of sums says of the shards, as a pin.
 func (r *Release) listed() (*manifest.Pin, error) {
-	f, err := os.Open(filepath.Join(r.Folder, manifest.SumsName))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	sums, err := lists.ReadSums(f)
+	sums, err := readSums(r.Folder)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +60,7 @@ func (r *Release) listed() (*manifest.Pin, error) {
 	for _, name := range r.shardNames() {
 		i := slices.IndexFunc(sums, func(s lists.FileSum) bool { return s.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("%s: %q is not listed", f.Name(), name)
+			return nil, fmt.Errorf("%s: %q is not listed", filepath.Join(r.Folder, manifest.SumsName), name)
 		}
 		pin.Files = append(pin.Files, manifest.File{Name: name, SHA256: sums[i].SHA256})
 	}

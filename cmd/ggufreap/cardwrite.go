@@ -1,0 +1,160 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/card"
+	"ggufreap/cmd/ggufreap/internal/files"
+	"ggufreap/cmd/ggufreap/internal/release"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
+	"ggufreap/manifest"
+)
+
+// A cardOutput is a file that card makes.
+type cardOutput struct {
+	path string
+	data []byte
+	kind cardKind
+}
+
+type cardKind int
+
+const (
+	theCard cardKind = iota
+	theBOM
+	aRecipe
+)
+
+// A cardWriter writes what card makes. What lies in the release's own folder becomes part of
+// the release.
+type cardWriter struct {
+	con     *ui.Console
+	folder  string // of the release
+	force   bool
+	facts   *card.Facts
+	sources []string
+
+	own []release.File // to become part of the release
+}
+
+func (w *cardWriter) write(list []cardOutput) error {
+	if len(list) == 1 && list[0].path == files.Stdin {
+		w.con.Printf("%s", list[0].data)
+		return nil
+	}
+	var others []cardOutput
+	for _, o := range list {
+		name, inside := w.inside(o.path)
+		switch {
+		case o.path == files.Stdin:
+			return args.Usagef("- prints one file, and %d are asked for", len(list))
+		case !inside:
+			others = append(others, o)
+			continue
+		}
+		if err := ownName(name, o.kind); err != nil {
+			return err
+		}
+		w.own = append(w.own, release.File{Name: name, Data: o.data})
+	}
+	var removed []string
+	if len(w.own) > 0 {
+		var err error
+		if removed, err = release.Amend(w.folder, w.own, w.force); err != nil {
+			return err
+		}
+	}
+	for _, o := range others {
+		if err := w.put(o); err != nil {
+			return err
+		}
+	}
+	return w.describe(list, removed)
+}
+
+// inside returns the name that a path has in the folder of a finished release, if it is there.
+func (w *cardWriter) inside(path string) (string, bool) {
+	if !release.IsFinished(w.folder) {
+		return "", false
+	}
+	dir, name := filepath.Dir(path), filepath.Base(path)
+	for range 4 { // recipes are in a folder of their own
+		if isSameFolder(dir, w.folder) {
+			return filepath.ToSlash(name), true
+		}
+		dir, name = filepath.Dir(dir), filepath.Join(filepath.Base(dir), name)
+	}
+	return "", false
+}
+
+func isSameFolder(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
+}
+
+// ownName refuses names under which a release has other things.
+func ownName(name string, kind cardKind) error {
+	lower := strings.ToLower(name)
+	switch {
+	case kind == theCard && !strings.HasSuffix(lower, ".md"):
+		return args.Usagef("in a release a card is called %s, or NAME.md, got %q", cardName, name)
+	case kind == theBOM && lower != "bom.json" && !strings.HasSuffix(lower, ".cdx.json"):
+		return args.Usagef("in a release a bill of materials is called bom.json, or NAME.cdx.json, got %q", name)
+	}
+	return nil
+}
+
+// adopt has the evidence that a card in the release rests on put into the release too: under
+// its own name where it lies there already, else as evidence.yaml.
+func (w *cardWriter) adopt(path string) error {
+	if _, inside := w.inside(path); !inside || path == "" {
+		return nil
+	}
+	var strangers []card.Evidence
+	for i := range w.facts.Evidence {
+		e := &w.facts.Evidence[i]
+		if !e.Inside {
+			e.Name, e.Inside = evidenceName, true
+			strangers = append(strangers, *e)
+		}
+		w.own = append(w.own, release.File{Name: e.Name, Data: e.Data})
+	}
+	return oneEvidence(strangers)
+}
+
+// put writes a file elsewhere.
+func (w *cardWriter) put(o cardOutput) error {
+	if o.kind == aRecipe {
+		if err := os.MkdirAll(filepath.Dir(o.path), 0o777); err != nil {
+			return err
+		}
+	}
+	_, err := files.Write(o.path, true, w.sources, files.Bytes(o.data))
+	return err
+}
+
+// describe says what was written, and makes scripts executable.
+func (w *cardWriter) describe(list []cardOutput, removed []string) error {
+	w.con.Field("card of", "%s", text.Safe(w.facts.Pin.Artifact.Name))
+	w.con.Field("evidence", "%s", text.Count(len(w.facts.Evidence), "file"))
+	for _, o := range list {
+		if o.kind == aRecipe {
+			if err := os.Chmod(o.path, 0o755); err != nil {
+				return err
+			}
+		}
+		w.con.Field("written", "%s, %s", text.Safe(o.path), text.Size(int64(len(o.data))))
+	}
+	if len(w.own) > 0 {
+		w.con.Field("listed", "%s of the release, in its %s", text.Count(len(w.own), "file"), manifest.SumsName)
+	}
+	if len(removed) > 0 {
+		w.con.Field("removed", "%s, which no longer fit: sign it again, ggufreap sign %s", strings.Join(removed, ", "), args.ShellQuote(w.folder))
+	}
+	return nil
+}
