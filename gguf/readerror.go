@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"syscall"
 )
 
 // A readError says where bytes could not be read.
@@ -46,17 +45,6 @@ func readFull(r io.ReaderAt, name string, p []byte, off int64) error {
 		err = io.ErrUnexpectedEOF
 	}
 	return &readError{name, off + int64(n), err}
-}
-
-// MachineFault reports whether an error says that this machine failed, and nothing of the
-// file: too many files are open, memory ran out, a disk cannot be read.
-func MachineFault(err error) bool {
-	for _, fault := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EIO, syscall.ENOMEM} {
-		if errors.Is(err, fault) {
-			return true
-		}
-	}
-	return false
 }
 
 // bareError strips an error of the operation and path that package os adds.

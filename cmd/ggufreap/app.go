@@ -26,7 +26,9 @@ Commands:
 Exit codes:
   0  success
   1  the model is not what it should be
-  2  the request could not be carried out
+  2  the request could not be carried out, and trying again changes nothing
+  75 it could not be carried out now: a disk, the network or memory failed, or
+     another run was at work there; the same command may succeed later
   A run that is interrupted ends by the signal itself: shells show 130 after
   Ctrl-C, 143 after kill.
 

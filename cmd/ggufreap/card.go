@@ -48,6 +48,7 @@ Exit codes:
   0  written; or the card fits
   1  the card does not fit its release
   2  the request could not be carried out
+  75 not now: a disk, the network or memory failed; try again
 
 Examples:
   ggufreap card -o K3-REAP568/README.md --license mit K3-REAP568

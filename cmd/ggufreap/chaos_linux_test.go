@@ -61,11 +61,16 @@ func (b *bench) stopAt(n int, prepare func() (out string), change func(p *proces
 	}
 }
 
-// wantFailure holds a failed run to what it must say.
+// wantFailure holds a run that failed, and will fail again, to what it must say.
 func (b *bench) wantFailure(r result, texts ...string) {
 	b.t.Helper()
-	if r.code != exitFailed {
-		b.t.Errorf("exit %d, want %d\n%s", r.code, exitFailed, r.stderr)
+	b.wantEnd(r, exitFailed, texts...)
+}
+
+func (b *bench) wantEnd(r result, code int, texts ...string) {
+	b.t.Helper()
+	if r.code != code {
+		b.t.Errorf("exit %d, want %d\n%s", r.code, code, r.stderr)
 	}
 	for _, text := range texts {
 		if !strings.Contains(r.stderr, text) {
@@ -162,13 +167,34 @@ func TestFileSizeLimit(t *testing.T) {
 	}
 
 	out, r := b.stopAt(1, func() string { return filepath.Join(t.TempDir(), "release") }, func(p *process, _ string) {
-		limit := syscall.Rlimit{Cur: 1 << 20, Max: 1 << 20}
-		if _, _, errno := syscall.Syscall6(syscall.SYS_PRLIMIT64, uintptr(p.Process.Pid), syscall.RLIMIT_FSIZE, uintptr(unsafe.Pointer(&limit)), 0, 0, 0); errno != 0 {
-			t.Fatal(errno)
-		}
+		limitTo(t, p, syscall.RLIMIT_FSIZE, 1<<20)
 	})
 	b.wantFailure(r, "file too large", "written and stay in")
 	b.goOn(out, "without the limit")
+}
+
+// limitTo bounds a resource of a process that runs.
+func limitTo(t *testing.T, p *process, resource int, most uint64) {
+	t.Helper()
+	limit := syscall.Rlimit{Cur: most, Max: most}
+	if _, _, errno := syscall.Syscall6(syscall.SYS_PRLIMIT64, uintptr(p.Process.Pid), uintptr(resource), uintptr(unsafe.Pointer(&limit)), 0, 0, 0); errno != 0 {
+		t.Fatal(errno)
+	}
+}
+
+// TestMemoryRunsOut takes the memory from a run: it ends by a signal, not by an exit code that
+// says that another try would change nothing.
+func TestMemoryRunsOut(t *testing.T) {
+	b := newBench(t, "memory limits", gguftest.K3(gguftest.K3Options{}), "--preset", "reap568")
+	for b.faults < 3**chaos {
+		out, r := b.stopAt(b.faults%5+1, func() string { return filepath.Join(t.TempDir(), "release") }, func(p *process, _ string) {
+			limitTo(t, p, syscall.RLIMIT_AS, 1<<20)
+		})
+		if ended := r.code == -1; !ended && r.code != exitTryAgain && r.code != exitOK {
+			t.Errorf("exit %d\n%s", r.code, r.stderr)
+		}
+		b.goOn(out, "with memory again")
+	}
 }
 
 // TestSourceChanges writes to a source file, and replaces it, while a run is stopped.
@@ -266,7 +292,7 @@ func TestBadDisk(t *testing.T) {
 	}
 	b.faults++
 	out := filepath.Join(t.TempDir(), "release")
-	b.wantFailure(b.wait(b.start([]string{"prune", "--keep", "568", "-o", out, copies[0]})), "input/output error", disk)
+	b.wantEnd(b.wait(b.start([]string{"prune", "--keep", "568", "-o", out, copies[0]})), exitTryAgain, "input/output error", disk)
 	if exists(filepath.Join(out, manifest.SumsName)) {
 		t.Error("the folder has a list of sums")
 	}
@@ -302,13 +328,79 @@ func TestSystemCallFaults(t *testing.T) {
 			if bytes.Contains(data, []byte("(INJECTED)")) {
 				b.faults++
 			}
-			if r.code == exitFailed && strings.HasPrefix(r.stderr, "ggufreap: ") { // a line of it may have met the fault itself
+			want := exitFailed
+			if strings.HasSuffix(fault, "=EIO") {
+				want = exitTryAgain
+			}
+			if r.code == want && strings.HasPrefix(r.stderr, "ggufreap: ") { // a line of it may have met the fault itself
 				ended++
 			} else if r.code != exitOK {
-				t.Errorf("%s: exit %d\n%s", what, r.code, r.stderr)
+				t.Errorf("%s: exit %d, want %d\n%s", what, r.code, want, r.stderr)
 			}
 			b.checkList(out, what)
 			b.goOn(out, what)
+		}
+	}
+	fmt.Printf("chaos: %s: %d of %d ended the run\n", session, ended, b.faults)
+	if ended == 0 {
+		t.Error("no fault ended a run")
+	}
+}
+
+// TestFaultsOfAllCommands lets what commands read fail, with strace, and wants the exit code
+// that asks for another try: nothing is known of the model then, nor of what was asked for.
+func TestFaultsOfAllCommands(t *testing.T) {
+	const session = "faults of all commands"
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		notRun(t, session, "strace is not installed")
+	}
+	b := newBench(t, session, smallK3(), "--keep", "16", "--shards", "5")
+	t.Chdir(t.TempDir())
+	succeed(t, "pin", "-o", "pin.json", b.files[0])
+	succeed(t, "plan", "--keep", "16", "-o", "plan.json", b.files[0])
+	succeed(t, "prune", "--plan", "plan.json", "-o", "release", b.files[0])
+	paths := []string{"-P", filepath.Dir(b.files[0]), "-P", "release", "-P", "plan.json", "-P", "pin.json"}
+	released, err := filepath.Glob("release/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range slices.Concat(released, b.files) {
+		paths = append(paths, "-P", file)
+	}
+	log := filepath.Join(t.TempDir(), "log")
+	ended := 0
+	for n, line := range [][]string{
+		{"inspect", b.files[0]}, {"pin", b.files[0]}, {"pin", "--check", "pin.json", b.files[0]}, {"plan", "--keep", "8", b.files[0]},
+		{"verify", "release"}, {"verify", "--source", b.files[0], "release"}, {"diff", "release", b.files[0]}, {"diff", "pin.json", b.files[0]},
+		{"prune", "--plan", "plan.json", "-o", "out", b.files[0]}, {"reshard", "--shards", "2", "-o", "out", b.files[0]},
+		{"card", "release"}, {"report", "-o", "report.html", "plan.json"},
+	} {
+		undisturbed := b.wait(b.start(line)).code // diff finds differences
+		for k, fault := range []string{"pread64:error=EIO", "pread64:error=ESTALE", "read:error=EIO", "openat:error=EMFILE", "openat:error=EIO", "newfstatat:error=ETIMEDOUT", "newfstatat:error=ENOMEM", "getdents64:error=EIO"} {
+			for when := range 2 * *chaos {
+				call, _, _ := strings.Cut(fault, ":")
+				at := 1 + when*3 + (n+k)%3 // not the same ones in all commands
+				what := fmt.Sprintf("%s:when=%d", fault, at)
+				os.RemoveAll("out")
+				os.Remove("report.html")
+				r := b.wait(b.startCommand(strace, slices.Concat([]string{"-f", "-qqq", "-o", log, "-e", "trace=" + call, "-e", "inject=" + what}, paths, []string{b.program}, line)...))
+				data, err := os.ReadFile(log)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Contains(data, []byte("(INJECTED)")) {
+					break
+				}
+				b.faults++
+				switch r.code {
+				case exitTryAgain:
+					ended++
+				case undisturbed: // it was asked for again, or not needed
+				default:
+					t.Errorf("%s, %s: exit %d\n%s%s", line, what, r.code, r.stdout, r.stderr)
+				}
+			}
 		}
 	}
 	fmt.Printf("chaos: %s: %d of %d ended the run\n", session, ended, b.faults)

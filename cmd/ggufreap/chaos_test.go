@@ -499,8 +499,8 @@ func TestSecondRunIsRefused(t *testing.T) {
 				{"--force", "is being written to by another run"},
 				{"--json", "is being written to by another run"},
 			} {
-				if r := b.run(out, tc.flag); r.code != exitFailed || !strings.Contains(r.stderr, tc.want) {
-					t.Errorf("%s: exit %d, want %d and %q in\n%s", tc.flag, r.code, exitFailed, tc.want, r.stderr)
+				if r := b.run(out, tc.flag); r.code != exitTryAgain || !strings.Contains(r.stderr, tc.want) {
+					t.Errorf("%s: exit %d, want %d and %q in\n%s", tc.flag, r.code, exitTryAgain, tc.want, r.stderr)
 				}
 			}
 		}

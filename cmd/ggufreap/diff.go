@@ -34,6 +34,7 @@ Exit codes:
   0  same weights and same metadata
   1  they differ
   2  the comparison could not be carried out
+  75 not now: a disk, the network or memory failed; try again
 
 Examples:
   ggufreap diff K3.gguf K3-00001-of-00009.gguf

@@ -39,6 +39,7 @@ Exit codes:
   0  nothing is wrong
   1  check found something
   2  the request could not be carried out
+  75 not now: a disk, the network or memory failed; try again
 
 Examples:
   ggufreap evidence init -o evidence.yaml

@@ -30,6 +30,7 @@ Flags:
 Exit codes:
   0  the headers are sound; there may be warnings
   2  they cannot be read, or an error in them makes numbers wrong
+  75 not now: a disk, the network or memory failed; try again
 
 Examples:
   ggufreap inspect Model-00001-of-00009.gguf

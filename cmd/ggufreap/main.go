@@ -13,7 +13,7 @@
 // room for each large answer (inspect, diff, verification, release), where the model of the
 // answer, its screen and its document stand apart.
 //
-// main.go turns errors into exit codes and signals into an end.
+// main.go turns signals into an end, and exitcode.go errors into exit codes.
 package main
 
 import (
@@ -32,22 +32,12 @@ import (
 	"ggufreap/manifest"
 )
 
-// The exit codes.
-const (
-	exitOK      = 0
-	exitDiffers = 1 // the artifact is not what it should be
-	exitFailed  = 2 // the request could not be carried out
-
-	// The command was ended by a signal. The process then ends by that signal itself, which
-	// shells show as 130, 143 or 129; only where there are no signals it is the exit code.
-	exitInterrupted = 130
-)
-
 // errDiffers is what a command returns when it has printed how the artifact is not
 // what it should be.
 var errDiffers = errors.New("the model is not what it should be")
 
 func main() {
+	crashBySignal()
 	tuneCollector()
 	con := ui.New(os.Stdin, os.Stdout, os.Stderr)
 	ctx, again := interrupts(notified())
@@ -126,18 +116,15 @@ func conclude(ctx context.Context, con *ui.Console, err error) int {
 	if flushErr := con.Flush(); flushErr != nil && (err == nil || errors.Is(err, errDiffers)) {
 		err = flushErr
 	}
-	switch {
-	case err == nil:
-		return exitOK
-	case errors.Is(err, errDiffers):
-		return exitDiffers
-	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		failInterrupted(con, hint.Of(err))
 		return exitInterrupted
-	default:
+	}
+	code := exitCode(err)
+	if code == exitFailed || code == exitTryAgain {
 		con.Fail(hub.Explain(explainPointer(explainName(err))))
 	}
-	return exitFailed
+	return code
 }
 
 // explainName adds what can be done with a model whose names have no digest.

@@ -46,6 +46,7 @@ Exit codes:
   0  success; with --check, nothing differs
   1  with --check, something differs
   2  the request could not be carried out
+  75 not now: a disk, the network or memory failed; try again
 
 Examples:
   ggufreap pin -o K3.pin.json.zst --repo org/K3 K3-00001-of-00009.gguf

@@ -45,6 +45,7 @@ Exit codes:
   0  nothing was wrong, or all is right now
   1  with --dry-run, something is wrong
   2  the request could not be carried out
+  75 not now: a disk, the network or memory failed; try again
 
 Examples:
   ggufreap repair --from hf://org/K3 --pin K3.pin.json.zst K3

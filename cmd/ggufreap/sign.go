@@ -46,6 +46,7 @@ Flags:
 Exit codes:
   0  the release is signed
   2  it could not be signed
+  75 not now: a disk, the network or memory failed; try again
 
 Examples:
   ggufreap sign --ssh-key ~/.ssh/id_ed25519 K3-REAP568

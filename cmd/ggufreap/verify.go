@@ -58,6 +58,7 @@ Exit codes:
   0  nothing was found
   1  something is not as it should be
   2  the check could not be carried out
+  75 not now: a disk, the network or memory failed; try again
 
 Examples:
   ggufreap verify K3-REAP568

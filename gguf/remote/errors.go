@@ -63,6 +63,14 @@ var ErrNoRanges = errors.New("the server answers a request for a range with the 
 // ErrChanged says that a file is no longer the one that was found first.
 var ErrChanged = errors.New("the file changed on the server while in use")
 
+// A lasting fault is one that outlasted all tries: another one may succeed later.
+type lastingFault struct{ error }
+
+func (e lastingFault) Unwrap() error { return e.error }
+
+// MachineFault tells package gguf that nothing is known of the file.
+func (lastingFault) MachineFault() bool { return true }
+
 // errStalled says that a connection brought next to nothing for too long.
 var errStalled = errors.New("the connection stalled")
 

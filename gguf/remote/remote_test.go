@@ -17,6 +17,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"ggufreap/gguf"
 	"ggufreap/gguf/remote/hubtest"
 )
 
@@ -475,6 +476,9 @@ func checkFault(t *testing.T, tc fault, got, want []byte, err error) {
 	}
 	if err == nil {
 		return
+	}
+	if later := tc.most == maxTries || tc.name == "429 for an hour"; gguf.MachineFault(err) != later {
+		t.Errorf("%v: worth another run later: %v, want %v", err, !later, later)
 	}
 	for _, secret := range []string{"s3cr3t", "hf_", "Signature", "?"} {
 		if strings.Contains(err.Error(), secret) {

@@ -37,9 +37,11 @@ func (e *retryLater) Unwrap() error { return e.error }
 // errAgain asks for another try at once.
 var errAgain = errors.New("another try is wanted")
 
-// retry does something until it succeeds, fails for good, or has failed often enough.
+// retry does something until it succeeds, fails for good, or has failed often enough, which
+// is a [lastingFault].
 func (c *Client) retry(ctx context.Context, try func() error) error {
 	var last error
+	final := false
 	schedule := backoff.NewExponentialBackOff()
 	schedule.InitialInterval, schedule.MaxInterval, schedule.Multiplier = c.options.firstWait, maxWait, 2
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
@@ -53,18 +55,20 @@ func (c *Client) retry(ctx context.Context, try func() error) error {
 		if !errors.Is(err, errAgain) || last == nil {
 			last = err
 		}
-		return struct{}{}, c.judge(err)
+		err = c.judge(err)
+		_, final = errors.AsType[*backoff.PermanentError](err)
+		return struct{}{}, err
 	}, backoff.WithBackOff(schedule), backoff.WithMaxTries(maxTries), backoff.WithMaxElapsedTime(0), backoff.WithNotify(c.notify(&last)))
 	if _, again := errors.AsType[*backoff.RetryAfterError](err); again {
 		err = last // the wait is not what is wrong
 	}
-	if err == nil || ctx.Err() != nil {
-		return err
-	}
 	if permanent, ok := errors.AsType[*backoff.PermanentError](err); ok {
 		err = permanent.Err
 	}
-	return err
+	if err == nil || final || ctx.Err() != nil {
+		return err
+	}
+	return lastingFault{err}
 }
 
 func (c *Client) notify(last *error) backoff.Notify {
@@ -85,7 +89,7 @@ func (c *Client) judge(err error) error {
 	}
 	if later, ok := errors.AsType[*retryLater](err); ok {
 		if later.wait > maxPause {
-			return backoff.Permanent(fmt.Errorf("%w: it asks for a wait of %s", later.error, later.wait))
+			return backoff.Permanent(lastingFault{fmt.Errorf("%w: it asks for a wait of %s", later.error, later.wait)})
 		}
 		c.pauseFor(later.wait)
 		return &backoff.RetryAfterError{Duration: later.wait}

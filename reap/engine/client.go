@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"time"
 
 	"ggufreap/reap/tally"
@@ -59,6 +61,21 @@ type Gone struct {
 	Why    string   // "was killed (signal: killed)" and the like
 	Reason string   // the line in which llama.cpp gives the cause, "" for none
 	Words  []string // the last lines that it wrote
+	passes bool     // it was killed, or did nothing for too long
+}
+
+// MachineFault tells package gguf whether memory ran out or the machine came to a halt, which
+// says nothing of the model.
+func (g *Gone) MachineFault() bool { return g.passes || noMemory(g.Words) }
+
+// MachineFault does so for a request.
+func (f *Failure) MachineFault() bool { return !f.Refused && noMemory(f.Log) }
+
+// noMemory reports whether C++ or ggml says that memory ran out.
+func noMemory(lines []string) bool {
+	return slices.ContainsFunc(lines, func(line string) bool {
+		return strings.Contains(line, "std::bad_alloc") || strings.Contains(line, "failed to allocate") || strings.Contains(line, "unable to allocate")
+	})
 }
 
 func (g *Gone) Error() string {
@@ -155,7 +172,8 @@ func (e *Engine) call(ctx context.Context, request *Request, data []byte, patien
 			e.end("was stopped")
 			return nil, nil, ctx.Err()
 		case <-hanging.C:
-			return nil, nil, e.end(fmt.Sprintf("was ended: llama.cpp did nothing for %s", patience))
+			e.end(fmt.Sprintf("was ended: llama.cpp did nothing for %s", patience)).passes = true
+			return nil, nil, e.dead
 		case i := <-e.out:
 			if i.err != nil {
 				return nil, nil, e.ended(ctx, i.err)
@@ -182,11 +200,12 @@ func (e *Engine) call(ctx context.Context, request *Request, data []byte, patien
 }
 
 // end kills the engine and says why.
-func (e *Engine) end(why string) error {
+func (e *Engine) end(why string) *Gone {
 	e.cmd.Process.Kill()
 	e.wait()
-	e.dead = &Gone{Why: why, Words: e.stderr.lines()}
-	return e.dead
+	gone := &Gone{Why: why, Words: e.stderr.lines()}
+	e.dead = gone
+	return gone
 }
 
 // ended explains why the stream ended or is garbled.
@@ -206,7 +225,7 @@ func (e *Engine) ended(ctx context.Context, err error) error {
 	case errors.Is(err, errGarbled):
 		g.Why = "sent a " + err.Error()
 	default:
-		g.Why = explainEnd(state)
+		g.Why, g.passes = explainEnd(state), wasKilled(state)
 	}
 	e.dead = g
 	return g
@@ -232,10 +251,16 @@ func explainEnd(err error) string {
 		return "ended by itself without an answer"
 	case !ok:
 		return "ended: " + err.Error()
-	case exit.String() == "signal: killed":
+	case wasKilled(err):
 		return "was killed (signal 9), which is what a system does when memory runs out"
 	}
 	return "ended (" + exit.String() + ")"
+}
+
+// wasKilled reports whether a process was ended by the signal that no process handles.
+func wasKilled(err error) bool {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	return ok && exit.String() == "signal: killed"
 }
 
 // Accept asks llama.cpp whether it would load the model at path, a split model's first shard.
