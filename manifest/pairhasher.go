@@ -44,36 +44,61 @@ func (h *hashing) next() (*pairHasher, int) {
 }
 
 // A pairHasher hashes the blocks of two rows of tracks, two at a time where both have any:
-// their SHA-256 then take hardly more time than one. Its goroutine runs while there are
-// blocks.
+// their SHA-256 then take hardly more time than one. A row alone waits for the other one,
+// up to patience blocks. Its goroutine runs while there is something to hash.
 type pairHasher struct {
 	mu     sync.Mutex
 	queues [2][]*block // in order
 	busy   bool
+	hurry  bool // somebody waits for the last blocks
 }
+
+// patience is how many blocks of a row wait for one of the other. Those of a file that is
+// read are more than that when its reader waits.
+const patience = maxQueue / 2
 
 // add puts a block into a queue.
 func (h *pairHasher) add(side int, b *block) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.queues[side] = append(h.queues[side], b)
-	if !h.busy {
+	h.start()
+}
+
+// rush has all blocks hashed from now on, whether or not there are two.
+func (h *pairHasher) rush() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.hurry = true
+	h.start()
+}
+
+func (h *pairHasher) start() {
+	if !h.busy && h.ready() {
 		h.busy = true
 		go h.run()
 	}
 }
 
-// next takes a block of each queue that has one, and reports false when none has.
+// ready reports whether there are two blocks, or one that is not to wait for another.
+func (h *pairHasher) ready() bool {
+	a, b := len(h.queues[0]), len(h.queues[1])
+	return min(a, b) > 0 || max(a, b) > patience || max(a, b) > 0 && (h.hurry || !sha256pair.Faster())
+}
+
+// next takes a block of each queue that has one, and reports false when they are to wait.
 func (h *pairHasher) next() (pair [2]*block, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.busy = h.ready(); !h.busy {
+		return pair, false
+	}
 	for side := range pair {
 		if queue := h.queues[side]; len(queue) > 0 {
-			pair[side], h.queues[side], ok = queue[0], queue[1:], true
+			pair[side], h.queues[side] = queue[0], queue[1:]
 		}
 	}
-	h.busy = ok
-	return pair, ok
+	return pair, true
 }
 
 // run hashes until there are no blocks.

@@ -164,6 +164,9 @@ func (t *track) finish(ctx context.Context) (Sum, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	err := t.advance(ctx, t.file.Size, nil, 0)
+	if t.hasher != nil {
+		t.hasher.rush()
+	}
 	t.waiting.Wait()
 	if err == nil && t.failed() != nil {
 		err = fmt.Errorf("%s: %w", t.file.Name, t.failed())

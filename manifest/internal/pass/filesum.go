@@ -13,15 +13,15 @@ import (
 // pieceSize is how much of a file is hashed with SHA-256 at a time.
 const pieceSize = 256 << 10
 
+// pieces is how many pieces of one file may wait at once: enough for one of another file to
+// be found that is hashed along.
+const pieces = 3
+
 // A piece of a file waits for its turn to be hashed.
 type piece struct {
-	hash hash.Hash
-	data []byte
-	done chan struct{} // receives once hash has seen data
-}
-
-func newPiece(h hash.Hash) *piece {
-	return &piece{hash: h, data: make([]byte, 0, pieceSize), done: make(chan struct{}, 1)}
+	owner *Hasher
+	data  []byte
+	done  bool // the owner's hash has seen data
 }
 
 // A sumQueue takes the SHA-256 of files that are read at the same time. That is the
@@ -31,8 +31,8 @@ func newPiece(h hash.Hash) *piece {
 type sumQueue struct {
 	mu      sync.Mutex
 	changed sync.Cond
-	waiting []*piece
-	streams int // goroutines that may add pieces
+	waiting []*piece // those of one file in order
+	streams int      // goroutines that may add pieces
 }
 
 func newSumQueue(streams int) *sumQueue {
@@ -44,54 +44,68 @@ func newSumQueue(streams int) *sumQueue {
 // add puts a piece into the queue.
 func (q *sumQueue) add(p *piece) {
 	q.mu.Lock()
+	p.done = false
 	q.waiting = append(q.waiting, p)
 	q.mu.Unlock()
 	q.changed.Broadcast()
 }
 
 // finish returns once p is hashed. Unless that has begun elsewhere, it does so itself,
-// if it can together with another piece: while enough other goroutines are at work, it
-// waits for one.
+// if it can together with a piece of another file: while enough other goroutines are at
+// work, it waits for one.
 func (q *sumQueue) finish(p *piece) {
 	q.mu.Lock()
-	for q.alone(p) && q.streams > runtime.GOMAXPROCS(0) && sha256pair.Faster() {
-		q.changed.Wait()
+	defer q.mu.Unlock()
+	for !p.done {
+		if p.owner.hashing || q.alone(p) && q.streams > runtime.GOMAXPROCS(0) && sha256pair.Faster() {
+			q.changed.Wait()
+			continue
+		}
+		q.sum(p.owner)
 	}
-	i := slices.Index(q.waiting, p)
-	if i < 0 {
-		q.mu.Unlock()
-	} else {
-		pieces := q.take(i)
-		q.mu.Unlock()
-		sumPieces(pieces)
-	}
-	<-p.done
 }
 
-// alone reports whether p waits and nothing else does.
-func (q *sumQueue) alone(p *piece) bool { return len(q.waiting) == 1 && q.waiting[0] == p }
+// alone reports whether no piece but those of p's file waits.
+func (q *sumQueue) alone(p *piece) bool {
+	return !slices.ContainsFunc(q.waiting, func(other *piece) bool { return other.owner != p.owner })
+}
 
-// take removes piece i from the queue, and another if two are hashed like one.
-func (q *sumQueue) take(i int) []*piece {
-	q.changed.Broadcast()
-	pieces := []*piece{q.waiting[i]}
-	q.waiting = slices.Delete(q.waiting, i, i+1)
-	if len(q.waiting) > 0 && sha256pair.Faster() {
-		pieces = append(pieces, q.waiting[0])
-		q.waiting = slices.Delete(q.waiting, 0, 1)
+// ready returns the place of the first piece that can be hashed now and is not of the file
+// of besides, or -1.
+func (q *sumQueue) ready(besides *Hasher) int {
+	return slices.IndexFunc(q.waiting, func(p *piece) bool { return p.owner != besides && !p.owner.hashing })
+}
+
+// sum hashes the first piece of a file that waits, and one of another file if two are hashed
+// like one. The queue is unlocked meanwhile.
+func (q *sumQueue) sum(owner *Hasher) {
+	list := []*piece{q.take(slices.IndexFunc(q.waiting, func(p *piece) bool { return p.owner == owner }))}
+	if i := q.ready(owner); i >= 0 && sha256pair.Faster() {
+		list = append(list, q.take(i))
 	}
-	return pieces
+	q.mu.Unlock()
+	sumPieces(list)
+	q.mu.Lock()
+	for _, p := range list {
+		p.owner.hashing, p.done = false, true
+	}
+	q.changed.Broadcast()
+}
+
+// take removes a piece from the queue for its file to be hashed.
+func (q *sumQueue) take(i int) *piece {
+	p := q.waiting[i]
+	p.owner.hashing = true
+	q.waiting = slices.Delete(q.waiting, i, i+1)
+	return p
 }
 
 // sumPieces hashes one piece or two.
-func sumPieces(pieces []*piece) {
-	if len(pieces) == 2 {
-		sha256pair.Write(pieces[0].hash, pieces[1].hash, pieces[0].data, pieces[1].data)
+func sumPieces(list []*piece) {
+	if len(list) == 2 {
+		sha256pair.Write(list[0].owner.hash, list[1].owner.hash, list[0].data, list[1].data)
 	} else {
-		pieces[0].hash.Write(pieces[0].data)
-	}
-	for _, p := range pieces {
-		p.done <- struct{}{}
+		list[0].owner.hash.Write(list[0].data)
 	}
 }
 
@@ -103,26 +117,25 @@ func (q *sumQueue) leave() {
 	q.streams--
 	q.changed.Broadcast()
 	for q.streams > 0 {
-		if len(q.waiting) == 0 || q.streams >= runtime.GOMAXPROCS(0) {
+		i := q.ready(nil)
+		if i < 0 || q.streams >= runtime.GOMAXPROCS(0) {
 			q.changed.Wait()
 			continue
 		}
-		pieces := q.take(0)
-		q.mu.Unlock()
-		sumPieces(pieces)
-		q.mu.Lock()
+		q.sum(q.waiting[i].owner)
 	}
 }
 
-// A Hasher takes the SHA-256 and the length of what passes by. That of a Worker hashes a
-// piece while the next one arrives. It may be used again after Reset.
+// A Hasher takes the SHA-256 and the length of what passes by. That of a Worker hashes
+// pieces while the next ones arrive. It may be used again after Reset.
 type Hasher struct {
-	hash  hash.Hash
-	size  int64
-	queue *sumQueue // nil to hash at once
-	next  *piece    // being filled
-	sent  *piece    // in the queue, or free
-	busy  bool      // sent is in the queue
+	hash    hash.Hash
+	size    int64
+	queue   *sumQueue // nil to hash at once
+	pieces  [pieces]piece
+	next    int  // that is being filled
+	sent    int  // those before it that are in the queue, or free again
+	hashing bool // one of them is being hashed; guarded by the queue's lock
 }
 
 // NewHasher returns a Hasher that hashes at once.
@@ -130,8 +143,8 @@ func NewHasher() *Hasher { return newHasher(nil) }
 
 func newHasher(queue *sumQueue) *Hasher {
 	h := &Hasher{hash: sha256.New(), queue: queue}
-	if queue != nil {
-		h.next, h.sent = newPiece(h.hash), newPiece(h.hash)
+	for i := range h.pieces {
+		h.pieces[i].owner = h
 	}
 	return h
 }
@@ -141,10 +154,11 @@ func (h *Hasher) Reset() {
 	h.settle()
 	h.hash.Reset()
 	h.size = 0
-	if h.queue != nil {
-		h.next.data = h.next.data[:0]
-	}
+	h.filling().data = h.filling().data[:0]
 }
+
+// filling returns the piece that is being filled.
+func (h *Hasher) filling() *piece { return &h.pieces[h.next] }
 
 // Write takes the next bytes of the file.
 func (h *Hasher) Write(p []byte) (int, error) {
@@ -153,30 +167,37 @@ func (h *Hasher) Write(p []byte) (int, error) {
 		return h.hash.Write(p)
 	}
 	for rest := p; len(rest) > 0; {
-		n := min(len(rest), pieceSize-len(h.next.data))
-		h.next.data = append(h.next.data, rest[:n]...)
+		now := h.filling()
+		if now.data == nil {
+			now.data = make([]byte, 0, pieceSize)
+		}
+		n := min(len(rest), pieceSize-len(now.data))
+		now.data = append(now.data, rest[:n]...)
 		rest = rest[n:]
-		if len(h.next.data) == pieceSize {
+		if len(now.data) == pieceSize {
 			h.send()
 		}
 	}
 	return len(p), nil
 }
 
-// send puts the piece that was filled into the queue.
+// send puts the piece that was filled into the queue, and takes the one that has been there
+// longest to be filled next.
 func (h *Hasher) send() {
-	h.settle()
-	h.next, h.sent = h.sent, h.next
-	h.busy = true
-	h.queue.add(h.sent)
-	h.next.data = h.next.data[:0]
+	h.queue.add(h.filling())
+	h.next = (h.next + 1) % pieces
+	if h.sent++; h.sent == pieces {
+		h.queue.finish(h.filling())
+		h.sent--
+	}
+	h.filling().data = h.filling().data[:0]
 }
 
-// settle waits for the piece in the queue.
+// settle waits for the pieces in the queue.
 func (h *Hasher) settle() {
-	if h.busy {
-		h.queue.finish(h.sent)
-		h.busy = false
+	if h.sent > 0 {
+		h.queue.finish(&h.pieces[(h.next+pieces-1)%pieces]) // the last of them
+		h.sent = 0
 	}
 }
 
@@ -187,9 +208,7 @@ func (h *Hasher) Size() int64 { return h.size }
 // as fast as before where this is a multiple of [sha256.BlockSize].
 func (h *Hasher) Sum() [sha256.Size]byte {
 	h.settle()
-	if h.queue != nil {
-		h.hash.Write(h.next.data)
-		h.next.data = h.next.data[:0]
-	}
+	h.hash.Write(h.filling().data)
+	h.filling().data = h.filling().data[:0]
 	return [sha256.Size]byte(h.hash.Sum(nil))
 }

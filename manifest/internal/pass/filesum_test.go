@@ -105,8 +105,11 @@ func TestIdleWorkersHelp(t *testing.T) {
 	h := newHasher(q)
 	data := make([]byte, pieceSize)
 	h.Write(data)
-	<-h.sent.done // nobody asked for it
-	h.sent.done <- struct{}{}
+	q.mu.Lock()
+	for !h.pieces[0].done { // nobody asks for it
+		q.changed.Wait()
+	}
+	q.mu.Unlock()
 	if h.Sum() != sha256.Sum256(data) {
 		t.Error("wrong sum")
 	}

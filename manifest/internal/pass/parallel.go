@@ -19,7 +19,7 @@ const (
 )
 
 // maxWorkers bounds the memory of any number of workers that a caller asks for: each has
-// a buffer, two pieces and the values of two trees, 2 MiB together.
+// two buffers, three pieces and the values of two trees, 2.25 MiB together.
 const maxWorkers = 64
 
 // A Worker has what one goroutine needs for any number of files.
