@@ -138,35 +138,29 @@ func (d *farFolder) headerBytes() int64 {
 	return n
 }
 
-// vocabulary adds as many tokens and merges as a large model has, their lengths as those
-// of a real one: longer towards the end.
-func vocabulary(spec gguftest.Spec, n int) gguftest.Spec {
-	var tokens, merges []string
-	types := make([]int32, n)
-	for i := range n {
-		tokens = append(tokens, strings.Repeat("t", 1+i*12/n)+fmt.Sprint(i%10))
-		merges = append(merges, strings.Repeat("m", 1+i*6/n)+" "+strings.Repeat("n", 1+i*6/n))
-		types[i] = 1
-	}
-	spec.Metadata.Set("tokenizer.ggml.tokens", gguf.TextsValue(tokens...))
-	spec.Metadata.Set("tokenizer.ggml.token_type", gguf.Int32sValue(types...))
-	spec.Metadata.Set("tokenizer.ggml.merges", gguf.TextsValue(merges...))
-	return spec
-}
-
 // TestHeadersFromFarAway opens nine-shard models: at most three reads a shard, since finding
-// the shard costs a request too, and at most 1.1 times the headers' bytes. A vocabulary of
-// 163,840 tokens, which is most of a header of seven megabytes, may take more reads.
+// the shard costs a request too, and at most 1.1 times the headers' bytes, also where a
+// vocabulary of 163,840 tokens is most of a header of several megabytes. One whose tokens are
+// far longer than usual takes a read more.
 func TestHeadersFromFarAway(t *testing.T) {
+	real := gguftest.K3Real(1536, gguf.IQ1_S)
 	for _, tc := range []struct {
 		name string
 		spec gguftest.Spec
 		most int // reads of one shard
 	}{
 		{"fixture", gguftest.K3(gguftest.K3Options{}), 3},
-		{"real", gguftest.K3Real(1536, gguf.IQ1_S), 3},
+		{"real", real, 3},
 		{"real wide", gguftest.K3Real(3072, gguf.IQ1_S), 3},
-		{"vocabulary", vocabulary(gguftest.K3Real(1536, gguf.IQ1_S), 163840), 12},
+		{"vocabulary", real.WithVocabulary("gpt2", 163840, 6), 3},
+		{"short tokens", real.WithVocabulary("gpt2", 163840, 5), 3},
+		{"longer tokens", real.WithVocabulary("gpt2", 163840, 8), 3},
+		{"long tokens", real.WithVocabulary("gpt2", 163840, 12), 3},
+		{"very long tokens", real.WithVocabulary("gpt2", 163840, 30), 4},
+		{"few tokens", real.WithVocabulary("gpt2", 32000, 6), 3},
+		{"many tokens", real.WithVocabulary("gpt2", 262144, 7), 3},
+		{"scored tokens", real.WithVocabulary("llama", 128000, 6), 3},
+		{"neither", real.WithVocabulary("bert", 64000, 6), 3},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := farAway(t, gguf.Split{Shards: gguftest.K3Shards}, tc.spec)

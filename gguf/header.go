@@ -19,7 +19,7 @@ func (f *File) readHeader(s *scanner, found *problems) {
 	f.readVersion(s)
 	tensors := s.length(minTensorInfoBytes, "number of tensors")
 	pairs := s.length(minPairBytes, "number of metadata pairs")
-	s.rest.pairs, s.rest.tensors = pairs, tensors
+	s.ahead.pairs, s.ahead.tensors = pairs, tensors
 	f.readMetadata(s, pairs, found)
 	f.readTensors(s, tensors, found)
 	f.findData(s)
@@ -89,9 +89,10 @@ func (f *File) readMetadata(s *scanner, pairs int64, found *problems) {
 	f.Metadata.grow(int(min(pairs, pairRoom)))
 	for i := int64(0); i < pairs && s.err == nil; i++ {
 		start := s.offset()
-		s.rest.pairs = pairs - i
+		s.ahead.pairs = pairs - i
 		key := s.text(maxNameLength, "key")
 		at := s.offset()
+		s.ahead.begin(key, f.Metadata)
 		v := s.typedValue()
 		if s.err != nil {
 			s.within("metadata pair %d of %d %s", i+1, pairs, quoted(key))

@@ -47,8 +47,8 @@ type scanner struct {
 	pos  int // next byte in buf
 	err  error
 
-	far  bool // a read costs more than the bytes it brings
-	rest outlook
+	far   bool // a read costs more than the bytes it brings
+	ahead outlook
 
 	steps int64    // strings and arrays in arrays so far
 	names []byte   // those of a chunk of tensors, used again for each
@@ -57,7 +57,7 @@ type scanner struct {
 
 func newScanner(file string, r io.ReaderAt, size int64) *scanner {
 	_, far := r.(Fetcher)
-	return &scanner{r: r, file: file, size: size, far: far}
+	return &scanner{r: r, file: file, size: size, far: far, ahead: newOutlook(file, size)}
 }
 
 // scanBuffers are those of scanners that have done their work: models have many shards.
@@ -125,7 +125,7 @@ func (s *scanner) fill(n int) bool {
 	want := int64(scanBuffer)
 	switch {
 	case s.far:
-		want = max(s.rest.bytes(s.offset()), int64(n))
+		want = max(s.ahead.rest(s.offset()), int64(n))
 	case s.offset() == 0:
 		want = max(firstScan, int64(n))
 	}
@@ -272,12 +272,12 @@ func (s *scanner) skipTexts(n int64, what string) {
 				continue
 			}
 		}
-		s.rest.texts, s.rest.text = n-i, (s.offset()-start)/max(i, 1)
+		s.ahead.within(n, i, s.offset()-start)
 		s.skip(s.length(1, what), what)
 		if s.err != nil {
 			s.within("string %d of %d", i+1, n)
 			return
 		}
 	}
-	s.rest.texts = 0
+	s.ahead.end(s.offset()-start, n)
 }

@@ -56,7 +56,7 @@ func (f *File) list(chunk []Tensor, found *problems) (repeats int) {
 // enough is closed. At the end it closes chunks.
 func (s *scanner) table(count int64, chunks chan<- tableChunk, enough <-chan struct{}) {
 	defer close(chunks)
-	s.rest.pairs, s.rest.table = 0, s.offset()
+	s.ahead.pairs, s.ahead.table = 0, s.offset()
 	for done := int64(0); done < count; {
 		chunk := make([]Tensor, min(count-done, tensorChunk))
 		if s.tensors(chunk, done, count); s.err != nil {
@@ -84,7 +84,7 @@ func (s *scanner) tensors(chunk []Tensor, done, count int64) {
 			return
 		}
 		ends[i].name, ends[i].dim = len(names), len(dims)
-		s.rest.listed++
+		s.ahead.listed++
 	}
 	s.names, s.dims = names, dims
 	allNames, allDims := string(names), slices.Clone(dims)

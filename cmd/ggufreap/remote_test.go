@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
 	"ggufreap/gguf/remote/hubtest"
 	"ggufreap/manifest"
@@ -22,16 +23,23 @@ import (
 // not the hub, and has the environment point there. It returns the files on disk too.
 func onHub(t *testing.T, spec gguftest.Spec, shards int) (h *hubtest.Hub, files []string) {
 	t.Helper()
-	h = hubtest.NewPlain(t)
+	h = onEmptyHub(t)
 	files = writeModel(t, spec, shards)
 	h.AddFolder(t, "org/K3", "IQ1_S", filepath.Dir(files[0]))
 	h.AddFolder(t, "plain/files", "", filepath.Dir(files[0]))
+	return h, files
+}
+
+// onEmptyHub has the environment point to a test hub.
+func onEmptyHub(t *testing.T) *hubtest.Hub {
+	t.Helper()
+	h := hubtest.NewPlain(t)
 	t.Setenv("HF_ENDPOINT", h.Endpoint())
 	for _, name := range []string{"HF_TOKEN", "HF_HUB_OFFLINE", "HTTP_PROXY", "http_proxy"} {
 		t.Setenv(name, "")
 	}
 	t.Setenv("HF_HOME", t.TempDir())
-	return h, files
+	return h
 }
 
 // TestAddressesGiveWhatFilesGive runs the commands that read headers by every kind of
@@ -68,34 +76,56 @@ var statedByHub = regexp.MustCompile(`(?s),\s*"stated_by_hub": (\[[^]]*\]|\{.*?\
 func withoutStated(document string) string { return statedByHub.ReplaceAllString(document, "") }
 
 // TestInspectCostsLittle counts the requests and bytes of an inspection of nine shards: at
-// most four a shard, and at most 1.1 times the bytes of the headers.
+// most four a shard, the one that finds where it is stored included, and at most 1.1 times the
+// bytes of the headers. It is the small fixture, and one of the real size with a vocabulary of
+// 163,840 tokens.
 func TestInspectCostsLittle(t *testing.T) {
-	h, files := onHub(t, gguftest.K3(gguftest.K3Options{}), gguftest.K3Shards)
-	var headers int64
-	for _, f := range openModel(t, files[0]).Files {
-		headers += f.DataOffset
-	}
-	for _, address := range []string{"hf://org/K3", h.File(filepath.Base(files[0]))} {
-		h.Reset()
-		succeed(t, "inspect", address)
-		perShard := map[string]int{}
-		for _, r := range h.Requests() {
-			perShard[filepath.Base(r.Path)]++
+	real := gguftest.K3Real(1536, gguf.IQ1_S)
+	for name, spec := range map[string]gguftest.Spec{
+		"fixture": gguftest.K3(gguftest.K3Options{}), "real": real, "with a vocabulary": real.WithVocabulary("gpt2", 163840, 8),
+	} {
+		h := onEmptyHub(t)
+		files, err := spec.WriteSparse(t.TempDir(), gguf.Split{Shards: gguftest.K3Shards})
+		if err != nil {
+			t.Fatal(err)
 		}
-		requests := 0
-		for name, n := range perShard {
-			if requests += n; n > 4 {
-				t.Errorf("%s: %s was asked for %d times", address, name, n)
+		var headers int64
+		stored := map[string]string{} // names by sums, as the storage has them
+		for i, f := range openModel(t, files[0]).Files {
+			headers += f.DataOffset
+			base, sum := filepath.Base(f.Name), fmt.Sprintf("%064x", i+1)
+			stored[sum] = base
+			h.AddStated("org/K3", "IQ1_S/"+base, f, f.Size, sum)
+			h.AddStated("plain/files", base, f, f.Size, sum)
+		}
+		for _, address := range []string{"hf://org/K3", h.File(filepath.Base(files[0]))} {
+			h.Reset()
+			succeed(t, "inspect", address)
+			perShard, listing := map[string]int{}, 0
+			for _, r := range h.Requests() {
+				switch base := filepath.Base(r.Path); {
+				case stored[base] != "":
+					perShard[stored[base]]++
+				case strings.HasPrefix(r.Path, "/api/"):
+					listing++
+				default:
+					perShard[base]++
+				}
+			}
+			for shard, n := range perShard {
+				if n > 4 {
+					t.Errorf("%s at %s: %s was asked for %d times", name, address, shard, n)
+				}
+			}
+			if len(perShard) != gguftest.K3Shards || listing > 2 {
+				t.Errorf("%s at %s: %d shards, %d requests for the listing", name, address, len(perShard), listing)
+			}
+			got := h.Written.Load()
+			t.Logf("%s at %s: %d requests, %d bytes, the headers have %d: %.3f times as many", name, address, len(h.Requests()), got, headers, float64(got)/float64(headers))
+			if float64(got) > 1.1*float64(headers) {
+				t.Errorf("%s at %s: %d bytes travelled, the headers have %d", name, address, got, headers)
 			}
 		}
-		const listing = 2
-		if requests > 4*gguftest.K3Shards+listing {
-			t.Errorf("%s: %d requests", address, requests)
-		}
-		if got := h.Written.Load(); float64(got) > 1.1*float64(headers) {
-			t.Errorf("%s: %d bytes travelled, the headers have %d", address, got, headers)
-		}
-		t.Logf("%s: %d requests, %d bytes of %d bytes of headers", address, requests, h.Written.Load(), headers)
 	}
 }
 

@@ -2,6 +2,8 @@ package gguftest
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"ggufreap/gguf"
 )
@@ -59,4 +61,31 @@ func byteAlphabet() []rune {
 		alphabet[b] = r
 	}
 	return alphabet
+}
+
+// WithVocabulary returns the same model with as many tokens as large ones have, about so many
+// bytes long, the first ones shorter, and what goes with them: types, and merges ("gpt2") or
+// scores ("llama"), and a chat template. The tokens are no text: it is for who reads headers.
+func (s Spec) WithVocabulary(model string, n, long int) Spec {
+	var tokens, merges []string
+	types := make([]int32, n)
+	for i := range n {
+		token := strconv.FormatInt(int64(i), 36)
+		token += strings.Repeat("T", max(0, 1+long/2+long*i/n-len(token)))
+		tokens = append(tokens, token)
+		merges = append(merges, token[:len(token)/2]+" "+token[len(token)/2:])
+		types[i] = 1
+	}
+	s.Metadata = s.Metadata.Clone()
+	s.Metadata.Set("tokenizer.ggml.model", gguf.TextValue(model))
+	s.Metadata.Set("tokenizer.ggml.tokens", gguf.TextsValue(tokens...))
+	s.Metadata.Set("tokenizer.ggml.token_type", gguf.Int32sValue(types...))
+	switch model {
+	case "gpt2":
+		s.Metadata.Set("tokenizer.ggml.merges", gguf.TextsValue(merges...))
+	case "llama":
+		s.Metadata.Set("tokenizer.ggml.scores", gguf.Int32sValue(types...))
+	}
+	s.Metadata.Set("tokenizer.chat_template", gguf.TextValue(strings.Repeat("{% if x %}", 900)))
+	return s
 }
