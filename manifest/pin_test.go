@@ -19,6 +19,7 @@ import (
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
 	"ggufreap/manifest/internal/modeltest"
+	"ggufreap/manifest/internal/strict"
 )
 
 func encodePin(t testing.TB, name string, p *Pin) []byte {
@@ -243,7 +244,7 @@ func TestPinIsWrittenAsAWhole(t *testing.T) {
 	empty := &Pin{Schema: PinSchema, PinDigest: DigestBytes(nil), Files: []File{}, WeightsDigest: DigestBytes(nil), MetadataDigest: DigestBytes(nil), Metadata: []Pair{}, Tensors: []Tensor{}}
 	for _, pin := range []*Pin{smallPin(t), modelSizedPin(2, 8), empty} {
 		var got, want bytes.Buffer
-		if err := pin.writeJSON(&got); err != nil {
+		if err := strict.Encode(&got, pin); err != nil {
 			t.Fatal(err)
 		}
 		e := json.NewEncoder(&want)

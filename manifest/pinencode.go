@@ -1,16 +1,15 @@
 package manifest
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/klauspost/compress/zstd"
+
+	"ggufreap/manifest/internal/strict"
 )
 
 // EncodePin writes the document of p: UTF-8 JSON, indented by two spaces, keys in the
@@ -21,7 +20,7 @@ func EncodePin(w io.Writer, name string, p *Pin) error {
 		return err
 	}
 	if !strings.HasSuffix(name, ".zst") {
-		return p.writeJSON(w)
+		return strict.Encode(w, p)
 	}
 	// One goroutine: the cut into blocks must not depend on how many there are. Most of
 	// the text is digests in base64, in which nothing repeats; entropy coding of all
@@ -30,17 +29,7 @@ func EncodePin(w io.Writer, name string, p *Pin) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(p.writeJSON(z), z.Close())
-}
-
-// pinForm is how a pin is written: indented, and with the escapes that encoding/json has.
-var pinForm = json.JoinOptions(jsontext.WithIndent("  "), jsontext.EscapeForJS(true))
-
-// writeJSON writes a part at a time: there can be very many tensors and keys.
-func (p *Pin) writeJSON(w io.Writer) error {
-	b := bufio.NewWriterSize(w, 64<<10)
-	err := json.MarshalEncode(jsontext.NewEncoder(b, pinForm), p)
-	return errors.Join(err, b.Flush())
+	return errors.Join(strict.Encode(z, p), z.Close())
 }
 
 // checkText refuses text that JSON cannot hold as it is.
