@@ -61,6 +61,12 @@ func (d *Draft) Shard(i int, check func(t *Tensor) error) *ShardDraft {
 	return &ShardDraft{d.shards[i], newTensorListener(check)}
 }
 
+// Headers returns what headers tell of the pin, which shares its tensors with the draft.
+func (d *Draft) Headers() *Pin { return d.pin }
+
+// Tensors returns those of shard i, whose digests are there once it has ended.
+func (d *Draft) Tensors(i int) []Tensor { return d.shards[i] }
+
 // Finish returns the pin, once all shards have ended. It is given the SHA-256 of each
 // shard's file, in order.
 func (d *Draft) Finish(sums []Sum) (*Pin, error) {

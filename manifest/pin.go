@@ -175,6 +175,20 @@ func (p *Pin) describe(md *gguf.Metadata) error {
 	return err
 }
 
+// JoinPin returns the pin of an artifact whose files and tensors were pinned apart. Files are
+// in shard order, tensors in the order of the artifact's tables.
+func JoinPin(a Artifact, said Declared, files []File, metadata []Pair, tensors []Tensor) (*Pin, error) {
+	p := &Pin{Schema: PinSchema, Artifact: a, Declared: said, Files: files, Metadata: metadata, Tensors: tensors}
+	var err error
+	if p.MetadataDigest, err = digestPairs(metadata); err != nil {
+		return nil, err
+	}
+	if err := p.seal(); err != nil {
+		return nil, err
+	}
+	return p, p.Validate()
+}
+
 // seal takes the digests that rest on the data of all tensors.
 func (p *Pin) seal() error {
 	var err error

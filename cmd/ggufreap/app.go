@@ -62,6 +62,7 @@ func newApp(con *ui.Console) *cli.App {
 			planCommand(con),
 			pruneCommand(con),
 			reshardCommand(con),
+			assembleCommand(con),
 			editCommand(con),
 			diffCommand(con),
 			verifyCommand(con),

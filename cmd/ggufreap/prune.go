@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -50,6 +51,7 @@ func pruneCommand(con *ui.Console) *cli.Command {
 			args.In("Metadata", editFlags()...),
 			publishFlags(),
 			args.In("Output", slices.Concat(releaseFlags("the folder of the release", "SOURCE-REAPn"), []cli.Flag{
+				onlyFlag(),
 				&cli.BoolFlag{Name: "no-provenance-keys", Usage: "leave out the reap.* keys that state the derivation"},
 				typeFlag(),
 			}, layoutFlags(), progressFlags(con))...),
@@ -60,7 +62,7 @@ func pruneCommand(con *ui.Console) *cli.Command {
 }
 
 func pruneAction(con *ui.Console, c *cli.Context) error {
-	if err := checkFolder(c); err != nil {
+	if err := cmp.Or(checkFolder(c), checkOnly(c)); err != nil {
 		return err
 	}
 	if c.IsSet("source-pin") && c.IsSet("pin-source") {
@@ -96,6 +98,15 @@ func pruneAction(con *ui.Console, c *cli.Context) error {
 	}
 	if err := judgeLayout(con, c, r); err != nil {
 		return err
+	}
+	if c.IsSet("only") {
+		if d.source.pin != nil {
+			r.Derivation = d.derivation(d.source.pin)
+			if err := d.checkTables(d.source.pin); err != nil {
+				return err
+			}
+		}
+		return writePart(con, c, r)
 	}
 	if !c.Bool("dry-run") {
 		if err := writeDerivative(con, c, d, r); err != nil {

@@ -47,12 +47,20 @@ func (d *derivative) publish(c *cli.Context, r *release.Release) error {
 		}
 		return d.source.pin
 	}
-	if inFolder {
-		add(sourcePinName, func(*manifest.Pin) ([]byte, error) {
-			var b bytes.Buffer
-			err := manifest.EncodePin(&b, sourcePinName, source())
-			return b.Bytes(), err
-		})
+	encoded := func(*manifest.Pin) ([]byte, error) {
+		var b bytes.Buffer
+		err := manifest.EncodePin(&b, sourcePinName, source())
+		return b.Bytes(), err
+	}
+	switch {
+	case inFolder && d.source.pin != nil:
+		data, err := encoded(nil)
+		if err != nil {
+			return err
+		}
+		r.Documents = append(r.Documents, release.File{Name: sourcePinName, Data: data})
+	case inFolder:
+		add(sourcePinName, encoded)
 	}
 	if err := addLicense(c, r); err != nil {
 		return err

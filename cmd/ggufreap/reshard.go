@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -50,7 +51,7 @@ func reshardCommand(con *ui.Console) *cli.Command {
 			args.In("How to cut", append(splitFlags(),
 				&cli.BoolFlag{Name: "repair-split", Usage: "take a model whose split keys are wrong and nothing else, and write right ones"})...),
 			args.In("Metadata", editFlags()...),
-			args.In("Output", slices.Concat(releaseFlags("the folder to write", "that of the source"), []cli.Flag{typeFlag()}, layoutFlags(), progressFlags(con))...),
+			args.In("Output", slices.Concat(releaseFlags("the folder to write", "that of the source"), []cli.Flag{onlyFlag(), typeFlag()}, layoutFlags(), progressFlags(con))...),
 			fetchFlags(),
 		),
 		Action: func(c *cli.Context) error { return reshardAction(con, c) },
@@ -65,7 +66,7 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 	if !given && !c.Bool("repair-split") {
 		return hint.With(args.Usagef("nothing says how to cut the model"), "--shards 1 merges, --shards N or --max-shard-size S splits")
 	}
-	if err := checkFolder(c); err != nil {
+	if err := cmp.Or(checkFolder(c), checkOnly(c)); err != nil {
 		return err
 	}
 	m, err := openArtifact(con, c)
@@ -111,6 +112,9 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 	}
 	if err := judgeLayout(con, c, r); err != nil {
 		return err
+	}
+	if c.IsSet("only") {
+		return writePart(con, c, r)
 	}
 	if !c.Bool("dry-run") {
 		if err := release.Write(c.Context, con, r, writeOptions(c)); err != nil {

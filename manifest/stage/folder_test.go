@@ -26,7 +26,7 @@ func testRelease(t testing.TB, shards int) Release {
 	t.Helper()
 	return Release{
 		Stem: "out", Layout: testLayout(t, gguftest.Mixed(1), shards, nil), Slabs: gguftest.MixedSlabs, Documents: []string{"plan.json"},
-		Origin: []Fact{{"plan", manifest.DigestBytes([]byte("{}\n"))}},
+		Origin: []Fact{{Name: "plan", Digest: manifest.DigestBytes([]byte("{}\n"))}},
 	}
 }
 

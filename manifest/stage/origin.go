@@ -13,13 +13,11 @@ import (
 	"ggufreap/gguf"
 	"ggufreap/gguf/words"
 	"ggufreap/manifest"
+	"ggufreap/manifest/parts"
 )
 
 // A Fact names a thing by its digest, such as the plan that a release is made by.
-type Fact struct {
-	Name   string          `json:"name"`
-	Digest manifest.Digest `json:"digest"`
-}
+type Fact = parts.Fact
 
 // newHead describes a release and what it is made from, sources being the files' state.
 func newHead(r Release, o Options, sources []fs.FileInfo) (*journalHead, error) {

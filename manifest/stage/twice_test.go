@@ -18,7 +18,7 @@ import (
 func TestLocksThatDoNotLock(t *testing.T) {
 	r, another := testRelease(t, 3), testRelease(t, 3)
 	another.Layout = testLayout(t, gguftest.Mixed(2), 3, nil)
-	another.Origin = []Fact{{"plan", manifest.DigestBytes(nil)}}
+	another.Origin = []Fact{{Name: "plan", Digest: manifest.DigestBytes(nil)}}
 	want, operations := reference(t, r)
 	wantAnother, _ := reference(t, another)
 	seed := newSeed(t)

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/document"
+	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
+	"ggufreap/manifest"
+	"ggufreap/manifest/parts"
+	"ggufreap/manifest/stage"
+)
+
+const assembleHelp = `Join the parts that tasks with --only have done.
+
+Usage:
+  ggufreap assemble [flags] DIR
+
+DIR is the folder that prune or reshard wrote parts of a release to. It must have
+the record of every part, of the same plan, source, cut and program, and the
+files that they tell of. Then the pin is written, MANIFEST.sha256 last, and the
+records and what tasks left behind are removed: the folder is the release that
+one run without --only writes, byte for byte.
+
+Only records are read, not the files' bytes, unless --recheck reads all. Where
+parts are missing, or a file is not the size that its record says, nothing is
+written, and the parts to submit again are listed as a job array.
+
+Flags:
+
+Exit codes:
+  0  joined, or found joined already
+  1  parts are missing or damaged: submit those that are listed again
+  2  the request could not be carried out: as when records are of different work
+
+Examples:
+  ggufreap prune --plan plan.json --only 3/14 -o K3-REAP568 K3
+  ggufreap assemble K3-REAP568
+`
+
+func assembleCommand(con *ui.Console) *cli.Command {
+	return &cli.Command{
+		Name:        "assemble",
+		Usage:       "join the parts that many tasks have done",
+		Description: assembleHelp,
+		Flags: append([]cli.Flag{
+			&cli.BoolFlag{Name: "recheck", Usage: "read all files and hold them against the records"},
+			&cli.DurationFlag{Name: "wait", Value: defaultWait, Usage: "`TIME`: ask again so long for names that are not there, as network file systems may not show them yet (65s)"},
+			readersFlag(),
+			jsonFlag(),
+		}, progressFlags(con)...),
+		Action: func(c *cli.Context) error { return assembleAction(con, c) },
+	}
+}
+
+// defaultWait is a little more than NFS keeps in mind that a name is not there: acdirmax is
+// 60 seconds unless an administrator has changed it.
+const defaultWait = 65 * time.Second
+
+func assembleAction(con *ui.Console, c *cli.Context) error {
+	if c.NArg() != 1 {
+		return hint.With(args.Usagef("assemble takes one folder, got %d", c.NArg()), "ggufreap assemble DIR")
+	}
+	folder := c.Args().First()
+	g, err := stage.Gather(c.Context, folder, c.Duration("wait"))
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	a := &assembly{Schema: "ggufreap/assembly/v1", Folder: document.Text(folder)}
+	if err := a.join(con, c, g); err != nil {
+		return err
+	}
+	return a.report(con, c)
+}
+
+// An assembly is what came of joining parts, and the document of --json.
+type assembly struct {
+	Schema        string          `json:"schema"`
+	Folder        document.Text   `json:"folder"`
+	Task          *string         `json:"task"` // null where no record is left
+	Parts         int             `json:"parts"`
+	Joined        bool            `json:"joined"`
+	Again         []againDocument `json:"again"`
+	Array         string          `json:"array"`
+	PinDigest     *string         `json:"pin_digest"`
+	WeightsDigest *string         `json:"weights_digest"`
+	Files         []fileDocument  `json:"files"`
+
+	pin *manifest.Pin
+}
+
+type againDocument struct {
+	Part int           `json:"part"`
+	Why  document.Text `json:"why"`
+}
+
+type fileDocument struct {
+	File   document.Text `json:"file"`
+	Size   int64         `json:"size"`
+	SHA256 string        `json:"sha256"`
+}
+
+// join joins the parts unless some are to be done again.
+func (a *assembly) join(con *ui.Console, c *cli.Context, g *stage.Gathering) error {
+	if record := g.Record(); record != nil {
+		a.Task, a.Parts = &record.Task, record.Parts
+	}
+	if g.Listed() {
+		return a.joined(g)
+	}
+	if g.Record() == nil {
+		return a.faults(g)
+	}
+	if err := g.CheckFiles(c.Context); err != nil {
+		return err
+	}
+	if c.Bool("recheck") && len(g.Faults()) == 0 {
+		p := con.StartProgress("recheck", 0)
+		if err := g.Recheck(c.Context, c.Int("workers"), p.Set); err != nil {
+			return err
+		}
+		p.Finish()
+	}
+	if len(g.Faults()) > 0 {
+		return a.faults(g)
+	}
+	var err error
+	if a.pin, err = g.Publish(); err != nil {
+		return err
+	}
+	a.Joined = true
+	_, err = g.Clear()
+	return err
+}
+
+// joined ends what an earlier run began to clear.
+func (a *assembly) joined(g *stage.Gathering) error {
+	if err := g.CheckListed(); err != nil {
+		return err
+	}
+	a.Joined = true
+	_, err := g.Clear()
+	return err
+}
+
+func (a *assembly) faults(g *stage.Gathering) error {
+	var numbers []int
+	for _, f := range g.Faults() {
+		numbers = append(numbers, f.Part)
+		a.Again = append(a.Again, againDocument{f.Part, document.Text(f.Why)})
+	}
+	a.Array = parts.Array(numbers)
+	return nil
+}
+
+// report prints the outcome, and turns parts to be done again into the exit code.
+func (a *assembly) report(con *ui.Console, c *cli.Context) error {
+	if a.pin != nil {
+		pin, weights := a.pin.PinDigest.String(), a.pin.WeightsDigest.String()
+		a.PinDigest, a.WeightsDigest = &pin, &weights
+		for _, f := range a.pin.Files {
+			a.Files = append(a.Files, fileDocument{document.Text(f.Name), f.Size, f.SHA256.String()})
+		}
+	}
+	switch {
+	case c.Bool("json"):
+		if err := con.JSON(a); err != nil {
+			return err
+		}
+	case !a.Joined:
+		a.describeMissing(con)
+	case a.pin == nil:
+		con.Field("folder", "%s is joined already", text.Safe(filepath.Clean(string(a.Folder))))
+	default:
+		con.Field("parts", "%d, of %s", a.Parts, *a.Task)
+		con.Field("files", "%s, %s", text.Files(len(a.pin.Files)), text.Size(a.pin.Artifact.FileBytes))
+		con.Field("pin digest", "%s", a.pin.PinDigest)
+		con.Field("weights digest", "%s", a.pin.WeightsDigest)
+		con.Field("written", "%s", text.Safe(filepath.Clean(string(a.Folder))))
+	}
+	if !a.Joined {
+		return errDiffers
+	}
+	return nil
+}
+
+// describeMissing lists what is to be submitted again.
+func (a *assembly) describeMissing(con *ui.Console) {
+	const most = 20
+	con.Field("parts", "%s to be done again, nothing was written", ofAll(len(a.Again), a.Parts))
+	for _, again := range a.Again[:min(len(a.Again), most)] {
+		con.Field(fmt.Sprintf("part %d", again.Part), "%s", text.Safe(string(again.Why)))
+	}
+	if more := len(a.Again) - most; more > 0 {
+		con.Field("more", "%s", text.Count(more, "part"))
+	}
+	con.Field("again", "--array=%s", a.Array)
+}
+
+func ofAll(n, all int) string {
+	if n == 1 {
+		return fmt.Sprintf("1 of %d is", all)
+	}
+	return strings.Join([]string{text.Grouped(n), "of", text.Grouped(all), "are"}, " ")
+}
