@@ -23,15 +23,15 @@ const assembleHelp = `Join the parts that tasks with --only have done.
 Usage:
   ggufreap assemble [flags] DIR
 
-DIR is the folder that prune or reshard wrote parts of a release to. It must have
-the record of every part, of the same plan, source, cut and program, and the
-files that they tell of. Then the pin is written, MANIFEST.sha256 last, and the
-records and what tasks left behind are removed: the folder is the release that
-one run without --only writes, byte for byte.
+DIR is the folder to which prune or reshard wrote the parts of a release. It
+must have the record of every part, all of the same plan, source, cut and
+program, and the files that they tell of. Then the pin is written,
+MANIFEST.sha256 last, and the records and what tasks left behind are removed:
+the folder is the release that one run without --only writes, byte for byte.
 
 Only records are read, not the files' bytes, unless --recheck reads all. Where
-parts are missing, or a file is not the size that its record says, nothing is
-written, and the parts to submit again are listed as a job array.
+parts are missing, or a file does not have the size that its record says,
+nothing is written, and the parts to submit again are listed as a job array.
 
 Flags:
 

@@ -143,6 +143,8 @@ func sampleDocuments(t *testing.T) map[string][]byte {
 	print(exitOK, "inspect", "--json", "--key", "general.name", model)
 	succeed(t, "pin", "--license", "mit", "-o", "source.json", model)
 	print(exitOK, "prune", "--json", "--keep", "4", "--source-pin", "source.json", "-o", "cut", model)
+	print(exitOK, "prune", "--json", "--keep", "4", "--only", "1/2", "-o", "parts", model)
+	print(exitDiffers, "assemble", "--json", "--wait", "0s", "parts")
 	print(exitDiffers, "pin", "--check", "source.json", "--json", "cut")
 	print(exitOK, "verify", "--json", "--source-pin", "source.json", "cut")
 	print(exitDiffers, "diff", "--json", model, "cut")

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// inParts runs a command line once for each part, in random order and some parts twice, and
+// joins what they wrote.
+func inParts(t *testing.T, rng *rand.Rand, n int, out string, line ...string) {
+	t.Helper()
+	order := append(rng.Perm(n), rng.IntN(n))
+	for _, i := range order {
+		succeed(t, append(line, "--only", fmt.Sprintf("%d/%d", i+1, n), "-o", out)...)
+	}
+	succeed(t, "assemble", out)
+}
+
+// TestPartsAreTheWhole writes releases in one run and in parts, as many as there are shards,
+// fewer and more, in any order: the folders are the same to the byte.
+func TestPartsAreTheWhole(t *testing.T) {
+	rng := rand.New(rand.NewPCG(18, 1))
+	source := writeModel(t, smallK3(), 3)[0]
+	pin := filepath.Join(t.TempDir(), "source.pin.json.zst")
+	succeed(t, "pin", "-o", pin, source)
+	for _, line := range [][]string{
+		{"prune", "--keep", "16", source},
+		{"prune", "--keep", "20", "--shards", "6", "--source-pin", pin, source},
+		{"prune", "--keep", "8", "--shards", "1", "--no-provenance-keys", "--set", "general.name=other", source},
+		{"reshard", "--shards", "5", source},
+		{"reshard", "--max-shard-tensors", "7", source},
+	} {
+		whole := filepath.Join(t.TempDir(), "whole")
+		succeed(t, append(line, "-o", whole)...)
+		want := folder(t, whole)
+		for _, n := range []int{1, 2 + rng.IntN(3), 5, 6 + rng.IntN(20)} {
+			out := filepath.Join(t.TempDir(), "parts")
+			inParts(t, rng, n, out, line...)
+			if got := folder(t, out); !maps.Equal(got, want) {
+				t.Errorf("%s in %d parts: files %q, want %q, or other bytes", strings.Join(line, " "), n, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+			}
+			if r := ggufreap(t, append(line, "--only", fmt.Sprintf("1/%d", n), "-o", out)...); r.code != exitOK || !strings.Contains(r.stderr, "finished") {
+				t.Errorf("a part of a joined release: exit %d\n%s", r.code, r.stderr)
+			}
+			succeed(t, "assemble", out)
+			if got := folder(t, out); !maps.Equal(got, want) {
+				t.Errorf("%s in %d parts: a late task and another join changed the folder", strings.Join(line, " "), n)
+			}
+		}
+	}
+}
