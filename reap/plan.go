@@ -14,6 +14,8 @@ type Plan struct {
 	// ScoresDigest identifies the scores that the lists were chosen by; "" when the
 	// lists were given.
 	ScoresDigest string
+	// Coverage is what measured scores say of the lists, nil where nothing was measured.
+	Coverage *Coverage
 	// Rules are the choices that scores do not make; see [Rules].
 	Rules Rules
 	// Layers maps a block number to the old expert ids in their new order.

@@ -2,10 +2,15 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 )
 
 // TestCard writes a card, has a person add to it, renews it, and looks for what no longer fits.
@@ -203,5 +208,31 @@ func TestCardFindsItsEvidence(t *testing.T) {
 	succeed(t, "card", "--check", "elsewhere/card.md", "cut")
 	if printed := succeed(t, "card", "-o", "-", "--license", "mit", "cut"); !strings.HasPrefix(printed, "---\nlicense: mit\n") || exists("-") {
 		t.Errorf("-o - prints\n%s", printed)
+	}
+}
+
+// TestCardOfMeasuredPlan wants the card to say what the plan knows of its scores, as plan
+// --explain tells it.
+func TestCardOfMeasuredPlan(t *testing.T) {
+	model := reportFolder(t)
+	succeed(t, "plan", "--keep", "4", "--from", "scores.json", "-o", "measured.json", model)
+	succeed(t, "prune", "--plan", "measured.json", "-o", "measured", model)
+	var x explanationDocument
+	if err := json.Unmarshal([]byte(succeed(t, "plan", "--keep", "4", "--from", "scores.json", "--explain", "--json", model)), &x); err != nil {
+		t.Fatal(err)
+	}
+	without := 0
+	for _, l := range x.Layers {
+		without += *l.NeverRouted
+	}
+	down := func(share float64) string { return fmt.Sprintf("%.2f %%", math.Floor(share*1e4)/100) }
+	card := succeed(t, "card", "-o", "-", "measured")
+	for _, want := range []string{
+		fmt.Sprintf("| score of the kept experts | %s of a layer's on average, %s in the worst layer, %d; of %s without tokens", down(*x.Mass.Mean), down(*x.Mass.Worst), x.Mass.WorstLayer, text.Count(without, "expert")),
+		"100 tokens of &lt;/title&gt;&lt;script&gt;", "code (50 tokens)", "scores in `scores.json`, sha256 `",
+	} {
+		if !strings.Contains(card, want) {
+			t.Errorf("no %q in\n%s", want, card)
+		}
 	}
 }

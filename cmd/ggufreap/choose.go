@@ -97,9 +97,25 @@ func choose(con *ui.Console, c *cli.Context, s *source) (*choice, error) {
 		return nil, err
 	}
 	ch.plan.ScoresDigest = digest.String()
+	if ch.measured != nil {
+		ch.plan.Coverage = coverageOf(s, ch)
+	}
 	warnOfTies(con, s.experts, ch)
 	s.claim(ch.plan)
 	return ch, nil
+}
+
+// coverageOf says how much of what was measured the plan keeps.
+func coverageOf(s *source, ch *choice) *reap.Coverage {
+	c := reap.Explain(s.experts, ch.scores, ch.plan.KeepCount, ch.always).Coverage()
+	if c == nil {
+		return nil
+	}
+	c.Tokens = ch.measured.Tokens
+	for _, text := range ch.measured.Sources {
+		c.Texts = append(c.Texts, reap.CoveredText{Label: text.Label, Tokens: text.Tokens})
+	}
+	return c
 }
 
 // explainFlat adds the flag that takes scores of which the only fault is that they are

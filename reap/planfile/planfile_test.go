@@ -92,7 +92,11 @@ func TestPlanRoundTrip(t *testing.T) {
 	full := plans["full"]
 	full.Source.WeightsDigest, full.ScoresDigest = "blake3:01", "blake3:02"
 	full.Rules = reap.Rules{DraftLayers: reap.DraftScored, DroppedIDs: reap.NearestKept}
-	full.Criterion.Parameters, full.Criterion.Inputs = nil, nil
+	full.Criterion = reap.NewCriterion(reap.ReapMean)
+	full.Coverage = &reap.Coverage{Tokens: 100, Texts: []reap.CoveredText{{Label: "code", Tokens: 60}, {Label: "prose"}}, Kept: 0.934211, Worst: 1, WorstLayer: 2, NeverRouted: 3}
+	plans["not counted"] = samplePlan()
+	plans["not counted"].Criterion = full.Criterion
+	plans["not counted"].Coverage = &reap.Coverage{Kept: 0.5, Worst: 0.25, WorstLayer: 10, NeverRouted: -1, NeverRoutedKept: -1}
 	for name, p := range plans {
 		data, err := Encode(p)
 		if err != nil {
@@ -130,9 +134,11 @@ func TestPlanFaults(t *testing.T) {
 		"same layer twice":       {`"10"`, `"2"`, []string{`key "2" stands twice`}},
 		"same key twice":         {`"mode"`, `"mode": "uniform", "mode"`, []string{`key "mode" stands twice`}},
 		"no keep":                {`"keep": [5, 1, 6]`, ``, []string{`layer "2": missing`}},
-		"more text":              {"}\n}\n", "}\n}\n{}", []string{"more text after the document"}},
-		"cut":                    {"}\n}\n", "}", []string{"unexpected EOF"}},
-		"not UTF-8":              {"a \\\"name", "\xff", []string{"invalid UTF-8"}},
+		"coverage of a baseline": {`"mode"`, `"coverage": {"tokens": 1, "texts": [], "score_kept": 2, "least_score_kept": 0.1, "least_score_layer": 2,
+			"experts_without_tokens": null, "kept_without_tokens": null}, "mode"`, []string{"coverage.score_kept: 2, want a number from 0 to 1", "coverage: of a plan whose scores were not measured"}},
+		"more text": {"}\n}\n", "}\n}\n{}", []string{"more text after the document"}},
+		"cut":       {"}\n}\n", "}", []string{"unexpected EOF"}},
+		"not UTF-8": {"a \\\"name", "\xff", []string{"invalid UTF-8"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -73,6 +73,7 @@ func decode(root *jsondoc.Node) (*reap.Plan, error) {
 		KeepCount:    r.Whole(root, "keep_count", ""),
 		Criterion:    r.criterion(root),
 		ScoresDigest: r.TextOrNull(root, "scores_digest", ""),
+		Coverage:     r.coverage(root),
 		Rules:        r.rules(root),
 		Layers:       r.layers(r.Object(root, "layers", ""), r.keepObject),
 	}
@@ -84,7 +85,10 @@ func decode(root *jsondoc.Node) (*reap.Plan, error) {
 	if m := r.Text(root, "mode", ""); m != mode && m != "" {
 		r.Fault("mode", "%q, want %q", m, mode)
 	}
-	r.Known(root, "", "schema", "source", "mode", "num_experts", "keep_count", "shards", "criterion", "scores_digest", "rules", "layers")
+	r.Known(root, "", "schema", "source", "mode", "num_experts", "keep_count", "shards", "criterion", "scores_digest", "coverage", "rules", "layers")
+	if p.Coverage != nil && p.Criterion.Evidence != reap.Measured {
+		r.Fault("coverage", "of a plan whose scores were not measured")
+	}
 	if len(r.faults) == 0 {
 		r.faults = p.Faults()
 	}
@@ -141,6 +145,42 @@ func (r *reader) stated(source *jsondoc.Node) *reap.Stated {
 		})
 	}
 	return s
+}
+
+// coverage reads what measured scores say of the lists, nil where the plan does not.
+func (r *reader) coverage(root *jsondoc.Node) *reap.Coverage {
+	const path = "coverage."
+	if root.Get("coverage") == nil {
+		return nil
+	}
+	n := r.Object(root, "coverage", "")
+	r.Known(n, path, "tokens", "texts", "score_kept", "least_score_kept", "least_score_layer", "experts_without_tokens", "kept_without_tokens")
+	c := &reap.Coverage{
+		Tokens: r.Whole(n, "tokens", path), Kept: r.share(n, "score_kept", path), Worst: r.share(n, "least_score_kept", path),
+		WorstLayer: r.Whole(n, "least_score_layer", path), NeverRouted: -1, NeverRoutedKept: -1,
+	}
+	if without := n.Get("experts_without_tokens"); without == nil || without.Kind != 'n' {
+		c.NeverRouted, c.NeverRoutedKept = r.Whole(n, "experts_without_tokens", path), r.Whole(n, "kept_without_tokens", path)
+	}
+	for i, item := range r.List(n, "texts", path).Items() {
+		if i == maxInputs {
+			r.Fault(path+"texts", "more than %d", maxInputs)
+			break
+		}
+		path := fmt.Sprintf("%stexts[%d].", path, i)
+		r.Known(item, path, "label", "tokens")
+		c.Texts = append(c.Texts, reap.CoveredText{Label: r.Text(item, "label", path), Tokens: r.Whole(item, "tokens", path)})
+	}
+	return c
+}
+
+// share returns a member that is a number from 0 to 1.
+func (r *reader) share(n *jsondoc.Node, key, path string) float64 {
+	x, ok := n.Get(key).Float()
+	if !ok || x < 0 || x > 1 {
+		r.Want(n.Get(key), path+key, "a number from 0 to 1")
+	}
+	return x
 }
 
 func (r *reader) criterion(root *jsondoc.Node) reap.Criterion {

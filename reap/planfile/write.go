@@ -58,6 +58,7 @@ type document struct {
 	Shards       int                     `json:"shards,omitzero"`
 	Criterion    criterion               `json:"criterion"`
 	ScoresDigest jsondoc.TextOrNull      `json:"scores_digest"`
+	Coverage     *coverage               `json:"coverage,omitzero"`
 	Rules        rules                   `json:"rules,omitzero"`
 	Layers       jsondoc.Numbered[layer] `json:"layers"`
 }
@@ -88,6 +89,21 @@ type input struct {
 	SHA256 string `json:"sha256"`
 }
 
+type coverage struct {
+	Tokens          int           `json:"tokens"`
+	Texts           []coveredText `json:"texts"`
+	Kept            float64       `json:"score_kept"`
+	Worst           float64       `json:"least_score_kept"`
+	WorstLayer      int           `json:"least_score_layer"`
+	NeverRouted     *int          `json:"experts_without_tokens"`
+	NeverRoutedKept *int          `json:"kept_without_tokens"`
+}
+
+type coveredText struct {
+	Label  string `json:"label"`
+	Tokens int    `json:"tokens"`
+}
+
 type rules struct {
 	AlwaysKeep  jsondoc.TextOrNull `json:"always_keep"`
 	DraftLayers jsondoc.TextOrNull `json:"draft_layers"`
@@ -112,6 +128,7 @@ func newDocument(p *reap.Plan) *document {
 		},
 		Layers: jsondoc.Numbered[layer]{},
 	}
+	d.Coverage = newCoverage(p.Coverage)
 	d.Source.StructureDigest = p.Source.StructureDigest
 	d.Source.WeightsDigest = jsondoc.TextOrNull(p.Source.WeightsDigest)
 	d.Source.Architecture = p.Source.Architecture
@@ -119,6 +136,20 @@ func newDocument(p *reap.Plan) *document {
 	d.Source.StatedByHub = newStated(p.Source.StatedByHub)
 	for block, keep := range p.Layers {
 		d.Layers[block] = layer{keep}
+	}
+	return d
+}
+
+func newCoverage(c *reap.Coverage) *coverage {
+	if c == nil {
+		return nil
+	}
+	d := &coverage{Tokens: c.Tokens, Kept: c.Kept, Worst: c.Worst, WorstLayer: c.WorstLayer}
+	for _, t := range c.Texts {
+		d.Texts = append(d.Texts, coveredText(t))
+	}
+	if c.NeverRouted >= 0 {
+		d.NeverRouted, d.NeverRoutedKept = &c.NeverRouted, &c.NeverRoutedKept
 	}
 	return d
 }

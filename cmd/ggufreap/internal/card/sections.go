@@ -2,6 +2,7 @@ package card
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"ggufreap/cmd/ggufreap/internal/args"
@@ -40,7 +41,7 @@ func (f *Facts) summary() string {
 	t.row("experts dropped", fmt.Sprintf("%d in each of these layers", f.Plan.NumExperts-f.Plan.KeepCount))
 	t.row("criterion", plain(criterion(f.Plan.Criterion)))
 	t.row("measured on", f.corpus())
-	t.row("coverage of the scores by the kept experts", notSpecified)
+	t.row("score of the kept experts", f.coverage())
 	t.row("unchanged", f.unchanged())
 	b.WriteString(t.String())
 	return b.String()
@@ -68,10 +69,49 @@ func (f *Facts) corpus() string {
 		files = append(files, fmt.Sprintf("scores in %s, sha256 %s", code(in.File), code(in.SHA256)))
 	}
 	if files == nil {
+		files = []string{notSpecified}
+	}
+	return f.texts() + "; " + strings.Join(files, "; ")
+}
+
+// texts says on what text scores were measured, as far as the score file told the plan.
+func (f *Facts) texts() string {
+	c := f.Plan.Coverage
+	if c == nil || c.Tokens == 0 && len(c.Texts) == 0 {
+		return "text: " + notSpecified
+	}
+	tokens := func(n int) string {
+		if n == 0 {
+			return "tokens: " + notSpecified
+		}
+		return text.Count(n, "token")
+	}
+	said := tokens(c.Tokens)
+	var kinds []string
+	for _, t := range c.Texts {
+		kinds = append(kinds, plain(t.Label)+" ("+tokens(t.Tokens)+")")
+	}
+	if kinds != nil {
+		said += " of " + strings.Join(kinds, ", ")
+	}
+	return said
+}
+
+// coverage says which part of the measured score is kept.
+func (f *Facts) coverage() string {
+	c := f.Plan.Coverage
+	if c == nil {
 		return notSpecified
 	}
-	return strings.Join(files, "; ") + "; the text itself: " + notSpecified
+	said := fmt.Sprintf("%s of a layer's on average, %s in the worst layer, %d", share(c.Kept), share(c.Worst), c.WorstLayer)
+	if c.NeverRouted < 0 {
+		return said + "; experts without tokens: " + notSpecified
+	}
+	return said + fmt.Sprintf("; of %s without tokens in all layers, %s kept", text.Count(c.NeverRouted, "expert"), text.Grouped(c.NeverRoutedKept))
 }
+
+// share writes a part of a whole in percent, cut down: only a whole is 100 %.
+func share(x float64) string { return fmt.Sprintf("%.2f %%", math.Floor(x*1e4)/100) }
 
 // unchanged counts the tensors that have the source's bytes as a whole.
 func (f *Facts) unchanged() string {
