@@ -198,7 +198,10 @@ func derivedMetadata(c *cli.Context, s *source, plan *reap.Plan, provenance reap
 	if err != nil {
 		return nil, err
 	}
-	md, _, err = applyChanges(c, md)
+	if err := addLineage(c, s, md); err != nil {
+		return nil, err
+	}
+	md, _, err = applyChanges(c, md, labels(c, s, plan.KeepCount)...)
 	return md, err
 }
 

@@ -71,10 +71,11 @@ func readSet(pair string) (edit.Change, error) {
 	return edit.Change{Key: key, Value: set}, nil
 }
 
-// applyChanges returns metadata with what the flags ask for, and states which keys that were.
-func applyChanges(c *cli.Context, md *gguf.Metadata) (*gguf.Metadata, []edit.Change, error) {
-	changes, err := readChanges(c)
-	if err != nil || len(changes) == 0 {
+// applyChanges returns metadata with the given changes and what the flags ask for, and states
+// which keys that were.
+func applyChanges(c *cli.Context, md *gguf.Metadata, changes ...edit.Change) (*gguf.Metadata, []edit.Change, error) {
+	asked, err := readChanges(c)
+	if changes = append(changes, asked...); err != nil || len(changes) == 0 {
 		return md, nil, err
 	}
 	md, err = edit.Apply(md, changes, c.Bool("force"))

@@ -20,9 +20,11 @@ Usage:
 
 Each kept expert is copied byte for byte, and so is everything that is not
 routed. Of the metadata only the expert count, the split keys and the keys that
-state the derivation change. DIR gets the shards, plan.json, pin.json.zst with
-the digests of all parts and, last of all, MANIFEST.sha256: a folder with a
-manifest is a finished release. The source is only read.
+state the derivation change. These name the source among the models that this
+one was made from (general.base_model.*) where --base-model or its pin, made
+with --repo, says where it is published. DIR gets the shards, plan.json,
+pin.json.zst with the digests of all parts and, last of all, MANIFEST.sha256: a
+folder with a manifest is a finished release. The source is only read.
 
 ` + interruptHelp + `
 Flags:
@@ -48,11 +50,11 @@ func pruneCommand(con *ui.Console) *cli.Command {
 				&cli.StringFlag{Name: "pin-source", Usage: "`FILE`: read the dropped experts too, in the same pass, and write the pin of the source"},
 			),
 			args.In("How to cut (as many shards as the source has, unless the preset says otherwise)", splitFlags()...),
-			args.In("Metadata", editFlags()...),
+			args.In("Metadata", append(editFlags(), labelFlags()...)...),
 			publishFlags(),
 			args.In("Output", slices.Concat(releaseFlags("the folder of the release", "SOURCE-REAPn"), []cli.Flag{
 				onlyFlag(),
-				&cli.BoolFlag{Name: "no-provenance-keys", Usage: "leave out the reap.* keys that state the derivation"},
+				&cli.BoolFlag{Name: "no-provenance-keys", Usage: "leave out the keys that state the derivation: reap.* and general.base_model.*"},
 				typeFlag(),
 			}, layoutFlags(), progressFlags(con))...),
 			fetchFlags(),
@@ -92,6 +94,7 @@ func pruneAction(con *ui.Console, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	noteLabels(con, d.layout.Shards[0].Metadata, d.plan.KeepCount)
 	r := d.release(c)
 	if err := d.publish(c, r); err != nil {
 		return err

@@ -121,7 +121,7 @@ func addEvidence(c *cli.Context, r *release.Release) ([]card.Evidence, error) {
 
 // onlyForCard refuses flags that would do nothing.
 func onlyForCard(c *cli.Context) error {
-	for _, name := range []string{"license", "license-name", "license-link", "base-model", "nodes"} {
+	for _, name := range []string{"license", "license-name", "license-link", "nodes"} {
 		if c.IsSet(name) {
 			return args.Usagef("--%s is for --card", name)
 		}

@@ -247,8 +247,8 @@ func (f *Facts) limitTexts(plain, code func(string) string) []string {
 	item("Quality beside the source: %s.", f.quality())
 	limit, _ := f.Metadata.ArchUint("context_length")
 	item("Context: the metadata states %s; greatest input that a row of evidence has: %s. A stated or configured limit is not a tested one.", context(limit), f.tested(plain))
-	if label := f.Metadata.Text("general.size_label"); label != "" && f.Plan != nil {
-		item("The metadata's size label, %s, is the source's and may no longer be true.", code(label))
+	if label := f.Metadata.Text(reap.KeySizeLabel); f.Plan != nil && reap.StaleSizeLabel(label, f.Plan.KeepCount) {
+		item("The metadata's size label, %s, is the source's: this model has %d experts in a layer.", code(label), f.Plan.KeepCount)
 	}
 	return list
 }

@@ -94,6 +94,7 @@ func (v *Job) findExperts(m *gguf.Model, r *verify.Report) {
 	}
 	if e != nil {
 		sayStanding(e, r)
+		v.checkLabel(m, e, r)
 	}
 	if e == nil {
 		r.Checked = append(r.Checked, "experts: none, the model is dense")
@@ -103,6 +104,14 @@ func (v *Job) findExperts(m *gguf.Model, r *verify.Report) {
 			tensors++
 		}
 		r.Checked = append(r.Checked, "experts: "+text.Count(tensors, "tensor")+" in "+text.Count(len(e.Layers), "layer")+" with "+text.Count(e.Count, "expert")+" each")
+	}
+}
+
+// checkLabel looks whether the size label counts the experts that are there.
+func (v *Job) checkLabel(m *gguf.Model, e *reap.Experts, r *verify.Report) {
+	if label := m.Metadata().Text(reap.KeySizeLabel); reap.StaleSizeLabel(label, e.Count) {
+		r.Notes = append(r.Notes, verify.Note{File: filepath.Base(m.Files[0].Name),
+			What: fmt.Sprintf("key %q is stale: it says %q, and each layer has %s", reap.KeySizeLabel, label, text.Count(e.Count, "expert"))})
 	}
 }
 
