@@ -46,6 +46,23 @@ func (p Progress) After(n int64) Progress {
 // the number of workers. A file that changes meanwhile is an error, and so is a name for
 // which no digest is defined, a [NameError].
 func BuildPin(ctx context.Context, m *gguf.Model, o BuildOptions) (*Pin, error) {
+	all := make([]int, len(m.Files))
+	for i := range all {
+		all[i] = i
+	}
+	pin, err := PinPart(ctx, m, o, all)
+	if err == nil {
+		err = pin.seal()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return pin, nil
+}
+
+// PinPart reads some files of a sound model, by number from 0, as BuildPin does all. The pin
+// lacks the digests of other files and their tensors, and those that rest on all of them.
+func PinPart(ctx context.Context, m *gguf.Model, o BuildOptions, files []int) (*Pin, error) {
 	if err := m.Err(); err != nil {
 		return nil, err
 	}
@@ -53,29 +70,31 @@ func BuildPin(ctx context.Context, m *gguf.Model, o BuildOptions) (*Pin, error) 
 	if err != nil {
 		return nil, err
 	}
+	var total int64
+	for _, i := range files {
+		total += m.Files[i].Size
+	}
 	spans := make([][]*Tensor, len(m.Files))
 	for i, t := range m.Tensors() {
 		spans[t.Shard()] = append(spans[t.Shard()], &pin.Tensors[i])
 	}
-	count := pass.NewMeter(m.FileBytes(), o.Progress)
-	paddings := make([]Padding, len(m.Files))
-	err = pass.ForEach(ctx, len(m.Files), o.Workers, func(ctx context.Context, i int, w *pass.Worker) error {
+	count := pass.NewMeter(total, o.Progress)
+	paddings := make([]Padding, len(files))
+	err = pass.ForEach(ctx, len(files), o.Workers, func(ctx context.Context, n int, w *pass.Worker) error {
 		var err error
-		pin.Files[i].SHA256, err = hashShard(ctx, m.Files[i], spans[i], &paddings[i], count, w)
+		i := files[n]
+		pin.Files[i].SHA256, err = hashShard(ctx, m.Files[i], spans[i], &paddings[n], count, w)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	for i, f := range m.Files {
+	for n, i := range files {
 		if o.Padding != nil {
-			o.Padding(f, paddings[i])
+			o.Padding(m.Files[i], paddings[n])
 		}
 	}
 	if err := m.Unchanged(); err != nil {
-		return nil, err
-	}
-	if err := pin.seal(); err != nil {
 		return nil, err
 	}
 	return pin, nil

@@ -10,6 +10,7 @@ import (
 
 	"ggufreap/cmd/ggufreap/internal/args"
 	"ggufreap/cmd/ggufreap/internal/document"
+	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
@@ -27,7 +28,8 @@ DIR is the folder to which prune or reshard wrote the parts of a release. It
 must have the record of every part, all of the same plan, source, cut and
 program, and the files that they tell of. Then the pin is written,
 MANIFEST.sha256 last, and the records and what tasks left behind are removed:
-the folder is the release that one run without --only writes, byte for byte.
+the folder is the release that one run without --only writes, byte for byte. Of
+parts of a pin FILE gets the pin, and the records stay.
 
 Only records are read, not the files' bytes, unless --recheck reads all. Where
 parts are missing, or a file does not have the size that its record says,
@@ -43,6 +45,8 @@ Exit codes:
 Examples:
   ggufreap prune --plan plan.json --only 3/14 -o K3-REAP568 K3
   ggufreap assemble K3-REAP568
+  ggufreap pin --only 2/9 -o K3.parts K3
+  ggufreap assemble -o K3.pin.json.zst K3.parts
 `
 
 func assembleCommand(con *ui.Console) *cli.Command {
@@ -51,6 +55,8 @@ func assembleCommand(con *ui.Console) *cli.Command {
 		Usage:       "join the parts that many tasks have done",
 		Description: assembleHelp,
 		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "of parts of a pin: write the pin to `FILE`, compressed if it ends in .zst"},
+			&cli.BoolFlag{Name: "force", Usage: "replace FILE if it exists"},
 			&cli.BoolFlag{Name: "recheck", Usage: "read all files and hold them against the records"},
 			&cli.DurationFlag{Name: "wait", Value: defaultWait, Usage: "`TIME`: ask again so long for names that are not there, as network file systems may not show them yet (65s)"},
 			readersFlag(),
@@ -94,7 +100,8 @@ type assembly struct {
 	WeightsDigest *string         `json:"weights_digest"`
 	Files         []fileDocument  `json:"files"`
 
-	pin *manifest.Pin
+	pin     *manifest.Pin
+	written string // the pin's file
 }
 
 type againDocument struct {
@@ -113,11 +120,14 @@ func (a *assembly) join(con *ui.Console, c *cli.Context, g *stage.Gathering) err
 	if record := g.Record(); record != nil {
 		a.Task, a.Parts = &record.Task, record.Parts
 	}
+	if (g.Record() == nil || g.Record().Task == "pin") && !g.Listed() {
+		return a.joinPin(c, g)
+	}
+	if c.IsSet("output") {
+		return args.Usagef("-o names the pin that parts of a pin come to, these are parts of a release: it is written where they are")
+	}
 	if g.Listed() {
 		return a.joined(g)
-	}
-	if g.Record() == nil {
-		return a.faults(g)
 	}
 	if err := g.CheckFiles(c.Context); err != nil {
 		return err
@@ -138,6 +148,22 @@ func (a *assembly) join(con *ui.Console, c *cli.Context, g *stage.Gathering) err
 	}
 	a.Joined = true
 	_, err = g.Clear()
+	return err
+}
+
+// joinPin writes the pin that parts of one come to. The records stay, so that this can be done
+// again.
+func (a *assembly) joinPin(c *cli.Context, g *stage.Gathering) error {
+	if len(g.Faults()) > 0 {
+		return a.faults(g)
+	}
+	pin, err := g.Pin()
+	if err != nil {
+		return err
+	}
+	a.pin, a.Joined = pin, true
+	a.written = c.String("output")
+	_, err = files.WritePin(a.written, pin, c.Bool("force"), nil)
 	return err
 }
 
@@ -184,12 +210,23 @@ func (a *assembly) report(con *ui.Console, c *cli.Context) error {
 		con.Field("files", "%s, %s", text.Files(len(a.pin.Files)), text.Size(a.pin.Artifact.FileBytes))
 		con.Field("pin digest", "%s", a.pin.PinDigest)
 		con.Field("weights digest", "%s", a.pin.WeightsDigest)
-		con.Field("written", "%s", text.Safe(filepath.Clean(string(a.Folder))))
+		con.Field("written", "%s", a.where())
 	}
 	if !a.Joined {
 		return errDiffers
 	}
 	return nil
+}
+
+// where says what was written.
+func (a *assembly) where() string {
+	switch {
+	case *a.Task != "pin":
+		return text.Safe(filepath.Clean(string(a.Folder)))
+	case a.written == "":
+		return "nothing; -o FILE writes the pin"
+	}
+	return text.Safe(a.written) + "; the records stay in " + text.Safe(filepath.Clean(string(a.Folder)))
 }
 
 // describeMissing lists what is to be submitted again.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ggufreap/manifest/parts"
 )
 
 // inParts runs a command line once for each part, in random order and some parts twice, and
@@ -53,4 +55,40 @@ func TestPartsAreTheWhole(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestPartsOfAPin takes pins in one run and in parts.
+func TestPartsOfAPin(t *testing.T) {
+	source := writeModel(t, smallMoE(), 5)[0]
+	said := []string{"--license", "mit", "--repo", "org/small", source}
+	whole := filepath.Join(t.TempDir(), "whole.json.zst")
+	succeed(t, append([]string{"pin", "-o", whole}, said...)...)
+	for _, n := range []int{1, 2, 5, 9} {
+		dir := t.TempDir()
+		records, pin := filepath.Join(dir, "parts"), filepath.Join(dir, "joined.json.zst")
+		for i := n; i > 0; i-- {
+			if i < n {
+				r := ggufreap(t, "assemble", "--wait", "0s", "-o", pin, records)
+				if want := "--array=" + parts.Array(numbersTo(i)); r.code != exitDiffers || !strings.Contains(r.stdout, want) || exists(pin) {
+					t.Errorf("%d of %d parts are there: exit %d, want 1 and %s\n%s%s", n-i, n, r.code, want, r.stdout, r.stderr)
+				}
+			}
+			succeed(t, append([]string{"pin", "--only", fmt.Sprintf("%d/%d", i, n), "-o", records}, said...)...)
+		}
+		for range 2 {
+			succeed(t, "assemble", "-o", pin, records)
+		}
+		if string(readFile(t, pin)) != string(readFile(t, whole)) {
+			t.Errorf("the pin of %d parts is not that of one run", n)
+		}
+	}
+}
+
+// numbersTo returns the numbers from 1 to n.
+func numbersTo(n int) []int {
+	var numbers []int
+	for i := range n {
+		numbers = append(numbers, i+1)
+	}
+	return numbers
 }

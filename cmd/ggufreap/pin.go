@@ -64,6 +64,8 @@ func pinCommand(con *ui.Console) *cli.Command {
 			&cli.BoolFlag{Name: "force", Usage: "replace FILE if it exists"},
 			args.OneOf(&cli.StringFlag{Name: "format", Value: formatPin,
 				Usage: "`FORMAT`: pin, or gguf-hash: the list of sha256 that llama-gguf-hash reads (pin)"}, formatPin, formatGGUFHash),
+			onlyFlag(),
+			&cli.BoolFlag{Name: "recheck", Usage: "with --only, read the files again where their record is there"},
 			readersFlag(),
 			&cli.BoolFlag{Name: "json", Usage: "print the pin, or with --check a JSON report"},
 			typeFlag(),
@@ -131,10 +133,15 @@ func declaredOf(c *cli.Context, m *gguf.Model) manifest.Declared {
 }
 
 func pinAction(con *ui.Console, c *cli.Context) error {
-	if c.IsSet("check") {
+	if c.IsSet("check") && !c.IsSet("only") {
 		return checkArtifact(con, c)
 	}
 	format := c.String("format")
+	if c.IsSet("only") {
+		if err := checkPinPart(c); err != nil {
+			return err
+		}
+	}
 	switch {
 	case c.Bool("quick"):
 		return hint.With(args.Usagef("--quick is for --check: a pin without the data would pin nothing"), "ggufreap pin --quick --check FILE MODEL")
@@ -146,7 +153,7 @@ func pinAction(con *ui.Console, c *cli.Context) error {
 		return err
 	}
 	defer m.Close()
-	if output := c.String("output"); output != "" {
+	if output := c.String("output"); output != "" && !c.IsSet("only") {
 		if err := files.CheckOutput(output, c.Bool("force"), inputs(c, m)); err != nil {
 			return err
 		}
@@ -157,6 +164,9 @@ func pinAction(con *ui.Console, c *cli.Context) error {
 	}
 	if err := manifest.CheckDocument(m, declaredOf(c, m)); err != nil {
 		return err
+	}
+	if c.IsSet("only") {
+		return pinPart(con, c, m)
 	}
 	pin, err := pin(con, c, m)
 	if err != nil {

@@ -3,6 +3,7 @@ package parts
 import (
 	"fmt"
 	"io"
+	"iter"
 	"strconv"
 	"strings"
 
@@ -40,6 +41,22 @@ type Fact struct {
 	Digest manifest.Digest `json:"digest"`
 }
 
+// FactOf names what some lines say by their digest.
+func FactOf(name string, lines iter.Seq[string]) Fact {
+	h := blake3.New()
+	for line := range lines {
+		io.WriteString(h, line+"\n")
+	}
+	return Fact{Name: name, Digest: manifest.Digest{Algorithm: manifest.BLAKE3, Sum: manifest.Sum(h.Sum(nil))}}
+}
+
+// FileLine says which file a source is: its name, its size, and, where it is not of this
+// machine, what tells it from any other. When it was modified does not count: machines can
+// have copies of their own.
+func FileLine(name string, size int64, identity string) string {
+	return fmt.Sprintf("%q\t%d\t%q", name, size, identity)
+}
+
 // A File is one file of the artifact.
 type File struct {
 	Number  int          `json:"number"` // among all files, from 1
@@ -54,6 +71,18 @@ type Document struct {
 	Name   string       `json:"name"`
 	Size   int64        `json:"size"`
 	SHA256 manifest.Sum `json:"sha256"`
+}
+
+// New returns the record of a part of work on the artifact of a pin, whose digests of data are
+// not looked at. Task, program and part are for the caller to set.
+func New(pin *manifest.Pin, facts []Fact) *Record {
+	return &Record{Schema: RecordSchema, Artifact: pin.Artifact, Declared: pin.Declared, Metadata: pin.Metadata, Facts: facts}
+}
+
+// Add puts a file into the record, by its number from 1, with its tensors.
+func (r *Record) Add(number int, f manifest.File, tensors []manifest.Tensor) {
+	r.Files = append(r.Files, File{Number: number, Name: f.Name, Size: f.Size, SHA256: f.SHA256, Tensors: len(tensors)})
+	r.Tensors = append(r.Tensors, tensors...)
 }
 
 // Name returns the file name of the record of part i of n, counted from 1.

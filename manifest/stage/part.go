@@ -144,27 +144,21 @@ func (p *PartFolder) open(head *journalHead, sources []fs.FileInfo) error {
 	return p.checkEntries(entries)
 }
 
-// checkEntries refuses what may not be in the folder, and records of other work.
+// checkEntries refuses what may not be in the folder.
 func (p *PartFolder) checkEntries(entries []fs.DirEntry) error {
 	f := &p.folder
-	looked := false // at another part's record
+	if err := p.keeper().checkOthers(entries); err != nil {
+		return err
+	}
 	for _, e := range entries {
 		name := e.Name()
-		i, n, record := parts.ParseName(name)
+		_, _, record := parts.ParseName(name)
 		_, _, note := parseNote(name)
 		switch {
 		case strings.HasPrefix(name, ".nfs"): // a file that was removed and is open somewhere
 		case !e.Type().IsRegular():
 			return fmt.Errorf("output folder %q holds %q, which is not a regular file", f.path, name)
-		case record && n != p.share.Parts:
-			return fmt.Errorf("%w: it holds %q, one of %s, this is one of %s", f.refuse(ErrDifferent), name, words.Count(n, "part"), words.Group(p.share.Parts))
-		case record && i != p.share.Part && !looked:
-			looked = true
-			if err := p.checkOther(name); err != nil {
-				return err
-			}
-		case record, note, f.names[name] && name != manifest.SumsName:
-		case isRunPart(name, f.names):
+		case record, note, f.names[name] && name != manifest.SumsName, isRunPart(name, f.names):
 		case gguf.IsModelFile(name):
 			return fmt.Errorf("output folder %q holds the model file %q, which is no part of the release", f.path, name)
 		default:
@@ -173,6 +167,8 @@ func (p *PartFolder) checkEntries(entries []fs.DirEntry) error {
 	}
 	return nil
 }
+
+func (p *PartFolder) keeper() recordKeeper { return recordKeeper{p.placer, p.folder.path, p.record} }
 
 // isRunPart reports whether a file is a temporary one that some task of this release writes,
 // or left.
@@ -187,42 +183,16 @@ func isRunPart(name string, names map[string]bool) bool {
 	return record || note || names[before[:at]]
 }
 
-// checkOther refuses a folder with the record of a part of other work. One that cannot be
-// read is its own task's business.
-func (p *PartFolder) checkOther(name string) error {
-	other, err := readRecord(p.folder.dir, name)
-	if err != nil {
-		return nil
-	}
-	if what := p.record.Difference(other); what != "" {
-		return fmt.Errorf("%w: it holds %q: %s", p.folder.refuse(ErrDifferent), name, what)
-	}
-	return nil
-}
-
 // findDone takes over what an earlier task of this part has done, as far as it is there.
 func (p *PartFolder) findDone() error {
-	for _, name := range []string{p.share.recordName(), p.share.noteName()} {
-		was, err := readRecord(p.folder.dir, name)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			continue
-		case err != nil:
-			p.redo = fmt.Sprintf("%s: %v", name, err)
-			continue
-		case was.Part != p.share.Part:
-			p.redo = fmt.Sprintf("%s: it is that of part %d", name, was.Part)
-			continue
-		}
-		if what := p.record.Difference(was); what != "" {
-			return fmt.Errorf("%w: it holds %q: %s", p.folder.refuse(ErrDifferent), name, what)
-		}
-		p.adopt(was)
-		p.found = len(p.done)
-		if name == p.share.recordName() && len(p.done) == len(p.shards) && p.hasDocuments(was) {
-			p.record, p.ended = was, true
-		}
-		return nil
+	was, name, redo, err := p.keeper().find(p.share.recordName(), p.share.noteName())
+	if p.redo = redo; was == nil || err != nil {
+		return err
+	}
+	p.adopt(was)
+	p.found = len(p.done)
+	if name == p.share.recordName() && len(p.done) == len(p.shards) && p.hasDocuments(was) {
+		p.record, p.ended = was, true
 	}
 	return nil
 }
@@ -492,8 +462,7 @@ func (p *PartFolder) fill() {
 			continue
 		}
 		size := p.folder.release.Layout.Shards[i].Size
-		p.record.Files = append(p.record.Files, parts.File{Number: i + 1, Name: p.folder.release.shardName(i), Size: size, SHA256: done.sum, Tensors: len(done.tensors)})
-		p.record.Tensors = append(p.record.Tensors, done.tensors...)
+		p.record.Add(i+1, manifest.File{Name: p.folder.release.shardName(i), Size: size, SHA256: done.sum}, done.tensors)
 	}
 }
 

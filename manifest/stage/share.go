@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zeebo/blake3"
-
 	"ggufreap/manifest"
 	"ggufreap/manifest/parts"
 )
@@ -19,6 +17,7 @@ type Share struct {
 	Task        string // the command
 	Program     string // its version
 	Runner      string // who writes, as a file name can have it; for people
+	Declared    manifest.Declared
 }
 
 // noteMark ends the name of what a task that has not ended notes of its part.
@@ -80,36 +79,28 @@ func (r *Release) ShardsOf(part, n int) []int { return parts.Divide(r.costs(), n
 
 // newRecord returns the record of a part of the release as far as headers tell.
 func newRecord(r Release, s Share, head *journalHead, draft *manifest.Draft) *parts.Record {
-	pin := draft.Headers()
-	facts := slices.Clone(r.Origin)
-	return &parts.Record{
-		Schema:   parts.RecordSchema,
-		Task:     s.Task,
-		Program:  s.Program,
-		Part:     s.Part,
-		Parts:    s.Parts,
-		Artifact: pin.Artifact,
-		Declared: pin.Declared,
-		Facts:    append(facts, head.facts(r.Known)...),
-		Metadata: pin.Metadata,
-	}
+	pin := *draft.Headers()
+	pin.Declared = s.Declared
+	record := parts.New(&pin, append(slices.Clone(r.Origin), head.facts(r.Known)...))
+	record.Task, record.Program, record.Part, record.Parts = s.Task, s.Program, s.Part, s.Parts
+	return record
 }
 
-// facts are what decides the bytes of a release beside its origin. That a source's file was
-// modified at another time does not count: machines can have copies of their own.
+// facts are what decides the bytes of a release beside its origin.
 func (h *journalHead) facts(known map[string]manifest.Sum) []Fact {
-	sources, cut, documents := blake3.New(), blake3.New(), blake3.New()
+	var sources, shards, documents []string
 	for _, f := range h.Sources {
-		fmt.Fprintf(sources, "%q\t%d\t%q\n", f.Name, f.Size, f.Identity)
+		sources = append(sources, parts.FileLine(f.Name, f.Size, f.Identity))
 	}
 	for _, s := range h.Shards {
-		fmt.Fprintf(cut, "%q\t%d\t%s\t%s\n", s.Name, s.Size, s.Header, s.Ranges)
+		shards = append(shards, fmt.Sprintf("%q\t%d\t%s\t%s", s.Name, s.Size, s.Header, s.Ranges))
 	}
 	for _, name := range h.Documents {
-		fmt.Fprintf(documents, "%q\t%s\n", name, known[name])
+		documents = append(documents, fmt.Sprintf("%q\t%s", name, known[name]))
 	}
-	fact := func(name string, h *blake3.Hasher) Fact {
-		return Fact{Name: name, Digest: manifest.Digest{Algorithm: manifest.BLAKE3, Sum: manifest.Sum(h.Sum(nil))}}
+	return []Fact{
+		parts.FactOf("list of source files", slices.Values(sources)),
+		parts.FactOf("list of shards and what they are made of", slices.Values(shards)),
+		parts.FactOf("list of documents", slices.Values(documents)),
 	}
-	return []Fact{fact("list of source files", sources), fact("list of shards and what they are made of", cut), fact("list of documents", documents)}
 }

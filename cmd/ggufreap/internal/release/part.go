@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/hub"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/table"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
@@ -27,6 +28,9 @@ func WritePart(ctx context.Context, con *ui.Console, r *Release, o Options, shar
 	}
 	if r.Derivation != nil {
 		staging.Check = r.Derivation.Check
+	}
+	if far := hub.Of(r.Source); far != nil {
+		far.DeclareBase(&share.Declared)
 	}
 	folder, err := stage.OpenPart(r.Folder, r.staged(), staging, share)
 	if errors.Is(err, stage.ErrFinished) {
