@@ -52,6 +52,7 @@ func pruneCommand(con *ui.Console) *cli.Command {
 			args.In("How to cut (as many shards as the source has, unless the preset says otherwise)", splitFlags()...),
 			args.In("Metadata", append(editFlags(), labelFlags()...)...),
 			publishFlags(),
+			args.In("Sign it, as ggufreap sign does", signFlags()...),
 			args.In("Output", slices.Concat(releaseFlags("the folder of the release", "SOURCE-REAPn"), []cli.Flag{
 				onlyFlag(),
 				&cli.BoolFlag{Name: "no-provenance-keys", Usage: "leave out the keys that state the derivation: reap.* and general.base_model.*"},
@@ -72,6 +73,10 @@ func pruneAction(con *ui.Console, c *cli.Context) error {
 	}
 	if c.IsSet("source-digest") && !c.IsSet("source-pin") && !c.IsSet("pin-source") {
 		return args.Usagef("--source-digest is what the source's pin must have: give it with --source-pin, or have it taken with --pin-source")
+	}
+	keys, err := pruneSigners(con, c)
+	if err != nil {
+		return err
 	}
 	s, err := openSource(con, c)
 	if err != nil {
@@ -113,6 +118,9 @@ func pruneAction(con *ui.Console, c *cli.Context) error {
 	}
 	if !c.Bool("dry-run") {
 		if err := writeDerivative(con, c, d, r); err != nil {
+			return err
+		}
+		if err := signDerivative(c, r, keys); err != nil {
 			return err
 		}
 	}

@@ -11,8 +11,11 @@ import (
 	"ggufreap/cmd/ggufreap/internal/args"
 	"ggufreap/cmd/ggufreap/internal/card"
 	"ggufreap/cmd/ggufreap/internal/files"
+	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/release"
+	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
+	"ggufreap/gguf/remote"
 	"ggufreap/manifest"
 )
 
@@ -125,6 +128,41 @@ func onlyForCard(c *cli.Context) error {
 		if c.IsSet(name) {
 			return args.Usagef("--%s is for --card", name)
 		}
+	}
+	return nil
+}
+
+// pruneSigners reads the keys before anything is written.
+func pruneSigners(con *ui.Console, c *cli.Context) (signers, error) {
+	keys, err := readSigners(con, c, c.String("output"))
+	switch {
+	case err != nil:
+		return keys, err
+	case c.Bool("provenance") && !keys.any():
+		return keys, hint.With(args.Usagef("--provenance is a statement that somebody signs, and no key is given"),
+			"--ssh-key FILE for an SSH key, --key FILE for an EC key; ggufreap sign --provenance states it later")
+	case keys.any() && c.IsSet("only"):
+		return keys, hint.With(args.Usagef("--only writes a part, and a release is signed as a whole"), "ggufreap sign, when the parts are joined")
+	}
+	return keys, nil
+}
+
+// signDerivative signs a release that was just written. What was signed there before is of
+// another one.
+func signDerivative(c *cli.Context, r *release.Release, keys signers) error {
+	if !keys.any() {
+		return nil
+	}
+	keys.force = true
+	if source := c.Args().First(); remote.IsAddress(source) {
+		keys.source = remote.Redacted(source)
+	}
+	made, err := signRelease(c, r.Folder, keys)
+	if err != nil {
+		return hint.With(fmt.Errorf("the release is written, and not signed: %w", err), "ggufreap sign signs it")
+	}
+	for _, s := range made {
+		r.Signed = append(r.Signed, s.File)
 	}
 	return nil
 }

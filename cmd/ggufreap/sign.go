@@ -39,7 +39,8 @@ OpenSSF Model Signing 1.0. It covers every file of the folder, so it is made
 last, and made anew when a file is added or edited.
 
 --provenance adds provenance.dsse.json, signed by the same key: what the release
-was made from and how, in the form of SLSA provenance.
+was made from and how, in the form of SLSA provenance. "ggufreap prune" takes
+the same flags, and signs what it has written.
 
 Flags:
 
@@ -59,24 +60,35 @@ func signCommand(con *ui.Console) *cli.Command {
 		Name:        "sign",
 		Usage:       "sign a release, and state what it was made from",
 		Description: signHelp,
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "ssh-key", Usage: "`FILE`: the SSH private key that signs MANIFEST.sha256"},
-			&cli.StringFlag{Name: "key", Usage: "`FILE`: the EC private key, in PEM, that signs all files"},
-			&cli.BoolFlag{Name: "provenance", Usage: "state what the release was made from, signed too"},
-			&cli.StringFlag{Name: "source", Usage: "`TEXT`: address of the source, for --provenance (what its pin says, if the release has source.pin.json.zst)"},
-			&cli.StringFlag{Name: "builder", Usage: "`URI`: who is trusted to have made the release, for --provenance (a machine that nobody vouches for)"},
+		Flags: append(signFlags(),
+			&cli.StringFlag{Name: "source", Usage: "`TEXT`: address of the source, for --provenance (what its pin or the plan say)"},
 			&cli.BoolFlag{Name: "force", Usage: "replace signatures that are there"},
 			jsonFlag(),
-		},
+		),
 		Action: func(c *cli.Context) error { return signAction(con, c) },
 	}
 }
 
-// signers are the keys of one run; either may be nil.
-type signers struct {
-	ssh ssh.Signer
-	ec  *ecdsa.PrivateKey
+// signFlags say with which keys a release is signed.
+func signFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "ssh-key", Usage: "`FILE`: the SSH private key that signs MANIFEST.sha256"},
+		&cli.StringFlag{Name: "key", Usage: "`FILE`: the EC private key, in PEM, that signs all files"},
+		&cli.BoolFlag{Name: "provenance", Usage: "state what the release was made from, signed too"},
+		&cli.StringFlag{Name: "builder", Usage: "`URI`: who is trusted to have made the release, for --provenance (a machine that nobody vouches for)"},
+	}
 }
+
+// signers are the keys of one run, of which either may be nil, and what they sign.
+type signers struct {
+	ssh    ssh.Signer
+	ec     *ecdsa.PrivateKey
+	source string // as the provenance states it; "" for what the release tells
+	force  bool   // replace signatures that are there
+}
+
+// any reports whether anything is to be signed.
+func (k signers) any() bool { return k.ssh != nil || k.ec != nil }
 
 // signedDocument is what "sign --json" prints.
 type signedDocument struct {
@@ -96,42 +108,60 @@ func signAction(con *ui.Console, c *cli.Context) error {
 		return hint.With(args.Usagef("sign takes one release folder, got %d", c.NArg()), "ggufreap sign --ssh-key FILE DIR")
 	}
 	dir := c.Args().First()
+	if !c.IsSet("ssh-key") && !c.IsSet("key") {
+		return hint.With(args.Usagef("no key given"), "--ssh-key FILE for an SSH key, --key FILE for an EC key")
+	}
 	keys, err := readSigners(con, c, dir)
 	if err != nil {
 		return err
 	}
-	r, err := signing.Open(dir)
+	keys.source, keys.force = c.String("source"), c.Bool("force")
+	made, err := signRelease(c, dir, keys)
 	if err != nil {
 		return err
 	}
-	if err := checkCovered(c, r, keys); err != nil {
-		return err
-	}
-	doc := signedDocument{Schema: "ggufreap/signed/v1", Folder: document.Text(dir)}
-	for _, step := range []func(*cli.Context, *signing.Release, signers) (*signature, error){signProvenance, signList, signModel} {
-		s, err := step(c, r, keys)
-		if err != nil {
-			return err
-		}
-		if s != nil {
-			doc.Signatures = append(doc.Signatures, *s)
-		}
-	}
 	if c.Bool("json") {
-		return con.JSON(doc)
+		return con.JSON(signedDocument{Schema: "ggufreap/signed/v1", Folder: document.Text(dir), Signatures: made})
 	}
-	for _, s := range doc.Signatures {
+	describeSignatures(con, dir, made)
+	return nil
+}
+
+func describeSignatures(con *ui.Console, dir string, made []signature) {
+	for _, s := range made {
 		con.Field("written", "%s", text.Safe(filepath.Join(dir, s.File)))
 		con.Field("", "over %s", s.Over)
 		con.Field("", "key %s", s.Key)
 	}
-	return nil
+}
+
+// signRelease writes what is to be signed of a finished release. The bundle comes last: it
+// covers the others.
+func signRelease(c *cli.Context, dir string, keys signers) ([]signature, error) {
+	r, err := signing.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkCovered(c, r, keys); err != nil {
+		return nil, err
+	}
+	var made []signature
+	for _, step := range []func(*cli.Context, *signing.Release, signers) (*signature, error){signProvenance, signList, signModel} {
+		s, err := step(c, r, keys)
+		if err != nil {
+			return nil, err
+		}
+		if s != nil {
+			made = append(made, *s)
+		}
+	}
+	return made, nil
 }
 
 // checkCovered refuses, before anything is written, a file more beside a bundle that stays: it
 // would cover all files but that one.
 func checkCovered(c *cli.Context, r *signing.Release, keys signers) error {
-	if keys.ec == nil || c.Bool("force") {
+	if keys.ec == nil || keys.force {
 		return nil
 	}
 	if _, err := os.Lstat(r.Path(sign.ModelName)); err != nil {
@@ -146,9 +176,6 @@ func checkCovered(c *cli.Context, r *signing.Release, keys signers) error {
 }
 
 func readSigners(con *ui.Console, c *cli.Context, dir string) (keys signers, err error) {
-	if !c.IsSet("ssh-key") && !c.IsSet("key") {
-		return keys, hint.With(args.Usagef("no key given"), "--ssh-key FILE for an SSH key, --key FILE for an EC key")
-	}
 	if !c.Bool("provenance") && (c.IsSet("source") || c.IsSet("builder")) {
 		return keys, args.Usagef("--source and --builder are stated by --provenance, so that is needed too")
 	}
@@ -168,7 +195,7 @@ func signProvenance(c *cli.Context, r *signing.Release, keys signers) (*signatur
 	if !c.Bool("provenance") {
 		return nil, nil
 	}
-	p, err := r.Provenance(c.String("source"), c.String("builder"), buildVersion().Version)
+	p, err := r.Provenance(keys.source, c.String("builder"), buildVersion().Version)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +215,7 @@ func signProvenance(c *cli.Context, r *signing.Release, keys signers) (*signatur
 	if err != nil {
 		return nil, err
 	}
-	return s, writeSignature(c, r, s.File, envelope)
+	return s, writeSignature(r, s.File, envelope, keys.force)
 }
 
 // signList writes the SSH signature over the list of sums.
@@ -201,7 +228,7 @@ func signList(c *cli.Context, r *signing.Release, keys signers) (*signature, err
 		return nil, err
 	}
 	s := &signature{sign.SSHName, ssh.FingerprintSHA256(keys.ssh.PublicKey()), manifest.SumsName + ", and by its sums " + text.Count(len(r.Files), "file")}
-	return s, writeSignature(c, r, s.File, signed)
+	return s, writeSignature(r, s.File, signed, keys.force)
 }
 
 // signModel writes the bundle over all files, the other signatures too.
@@ -226,10 +253,10 @@ func signModel(c *cli.Context, r *signing.Release, keys signers) (*signature, er
 		return nil, err
 	}
 	s := &signature{sign.ModelName, key, "all " + text.Count(len(all), "file") + " of the folder"}
-	return s, writeSignature(c, r, s.File, bundle)
+	return s, writeSignature(r, s.File, bundle, keys.force)
 }
 
-func writeSignature(c *cli.Context, r *signing.Release, name string, data []byte) error {
-	_, err := files.Write(r.Path(name), c.Bool("force"), nil, files.Bytes(data))
+func writeSignature(r *signing.Release, name string, data []byte, force bool) error {
+	_, err := files.Write(r.Path(name), force, nil, files.Bytes(data))
 	return err
 }

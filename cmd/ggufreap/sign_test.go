@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ggufreap/gguf"
+	"ggufreap/gguf/remote/hubtest"
 	"ggufreap/manifest"
 	"ggufreap/manifest/sign"
 )
@@ -70,7 +71,7 @@ func TestSignAndVerify(t *testing.T) {
 		"model.sig is signed with the key given",
 		"signed files: 7 names as model.sig lists them",
 		"provenance.dsse.json is signed with the key given",
-		"provenance: states these 4 files, made by prune; source: Not specified",
+		"provenance: states these 4 files, made by prune; source: small",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("verify does not say %q:\n%s", want, out)
@@ -233,4 +234,53 @@ func TestSignRefuses(t *testing.T) {
 	refuse(t, "lists a file that cannot be found", "sign", "--force", "--key", "key.pem", "release")
 	writeFile(t, "release/"+manifest.JournalName, nil)
 	refuse(t, "is unfinished", "sign", "--force", "--key", "key.pem", "release")
+}
+
+// TestPruneSigned has prune sign what it writes: the same as when sign does it afterwards.
+func TestPruneSigned(t *testing.T) {
+	signedRelease(t)
+	succeed(t, "sign", "--key", "key.pem", "--ssh-key", "id", "--provenance", "--builder", "https://example.org/me", "release")
+	prune := []string{"prune", "--keep", "4", "--shards", "2", "--key", "key.pem", "--ssh-key", "id", "--provenance", "--builder", "https://example.org/me", "-o", "new/release", "small.gguf"}
+	if said := succeed(t, prune...); !strings.Contains(said, "MANIFEST.sha256, provenance.dsse.json, MANIFEST.sha256.sig, model.sig\n") {
+		t.Errorf("the signatures are not listed:\n%s", said)
+	}
+	for _, name := range []string{sign.ProvenanceName, sign.SSHName, sign.ModelName, manifest.SumsName} {
+		if !bytes.Equal(readFile(t, "release/"+name), readFile(t, "new/release/"+name)) {
+			t.Errorf("%s is not what sign writes", name)
+		}
+	}
+	succeed(t, "verify", "--signer", "allowed", "--oms-key", "pub.pem", "new/release")
+	succeed(t, append(prune, "--resume")...)
+	refuse(t, "no key is given", "prune", "--keep", "4", "--provenance", "-o", "other", "small.gguf")
+	refuse(t, "is needed too", "prune", "--keep", "4", "--key", "key.pem", "--builder", "x", "-o", "other", "small.gguf")
+	refuse(t, "no such file", "prune", "--keep", "4", "--key", "missing", "-o", "other", "small.gguf")
+	refuse(t, "signed as a whole", "prune", "--keep", "4", "--key", "key.pem", "--only", "1/2", "-o", "other", "small.gguf")
+	if exists("other") {
+		t.Error("a refused command wrote something")
+	}
+}
+
+// TestProvenanceOfTheHub states a source that was never here: by the sums that the hub stated.
+func TestProvenanceOfTheHub(t *testing.T) {
+	onHub(t, smallMoE(), 2)
+	t.Chdir(t.TempDir())
+	outside(t, "", "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "id")
+	succeed(t, "prune", "--keep", "4", "--ssh-key", "id", "--provenance", "-o", "release", "hf://org/K3/IQ1_S")
+	succeed(t, "verify", "release")
+	e, err := sign.ParseEnvelope(readFile(t, "release/"+sign.ProvenanceName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := e.Unchecked()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Parameters.Source != "hf://org/K3/IQ1_S" || len(p.Inputs) != 3 {
+		t.Errorf("parameters %+v, made from %+v", p.Parameters, p.Inputs)
+	}
+	for _, in := range p.Inputs[:2] {
+		if in.Notes["sha256"] != sign.StatedByHub || len(in.SHA256) != 64 || in.URI != "hf://org/K3@"+hubtest.Commit+"/IQ1_S/"+in.Name {
+			t.Errorf("a file of the source: %+v", in)
+		}
+	}
 }

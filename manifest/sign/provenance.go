@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // The names that PROVENANCE.md explains.
@@ -18,6 +19,14 @@ const (
 	BuildType = "urn:ggufreap:derive:v1"
 	// LocalBuilder is the builder when nobody names one: a machine that nobody vouches for.
 	LocalBuilder = "urn:ggufreap:builder:local"
+)
+
+// What an input was to a release.
+const (
+	RoleSource    = "source"
+	RoleSourcePin = "pin of the source" // a file of the release
+	RolePlan      = "plan"              // likewise
+	RoleScores    = "scores"
 )
 
 // StatedByHub marks a digest that a hub told and nobody computed.
@@ -119,6 +128,9 @@ func readProvenance(payload []byte) (*Provenance, error) {
 	if doc.Definition.BuildType != BuildType {
 		return nil, fmt.Errorf("the provenance is of build type %q, want %q", doc.Definition.BuildType, BuildType)
 	}
+	if err := checkParameters(s.Predicate); err != nil {
+		return nil, err
+	}
 	p := &Provenance{Parameters: doc.Definition.External, Builder: doc.Run.Builder.ID, Version: doc.Run.Builder.Version["ggufreap"]}
 	seen := map[string]bool{}
 	for _, about := range s.Subject {
@@ -137,6 +149,24 @@ func readProvenance(payload []byte) (*Provenance, error) {
 		p.Inputs = append(p.Inputs, t.Input)
 	}
 	return p, nil
+}
+
+// checkParameters refuses parameters that this program does not know: they could say what it
+// would have to compare.
+func checkParameters(predicate []byte) error {
+	var doc struct {
+		Definition struct {
+			External jsontext.Value `json:"externalParameters"`
+		} `json:"buildDefinition"`
+	}
+	if err := json.Unmarshal(predicate, &doc); err != nil {
+		return fmt.Errorf("the provenance: %w", err)
+	}
+	var known Parameters
+	if err := json.Unmarshal(doc.Definition.External, &known, json.RejectUnknownMembers(true)); err != nil {
+		return fmt.Errorf("the provenance's externalParameters: %w", err)
+	}
+	return nil
 }
 
 // Compare lists in what a release differs from its provenance: files are those of its list of
@@ -159,6 +189,13 @@ func (p *Provenance) Compare(files []File, is Parameters) []Fault {
 	}
 	for name := range stated {
 		faults = append(faults, Fault{name, "the provenance names it, the list of sums does not"})
+	}
+	for _, in := range p.Inputs {
+		i := slices.IndexFunc(files, func(f File) bool { return f.Name == in.Name })
+		own := in.Notes["role"] == RolePlan || in.Notes["role"] == RoleSourcePin
+		if own && i >= 0 && in.SHA256 != hex.EncodeToString(files[i].SHA256[:]) {
+			faults = append(faults, Fault{in.Name, fmt.Sprintf("the provenance says that it was made from this file with sha256 %s, the list of sums %x", in.SHA256, files[i].SHA256)})
+		}
 	}
 	slices.SortFunc(faults, func(a, b Fault) int { return strings.Compare(a.File, b.File) })
 	return append(faults, p.Parameters.compare(is)...)

@@ -174,6 +174,15 @@ func TestCompare(t *testing.T) {
 	if got := fault(append(slices.Clone(p.Files), File{Name: "new"}), p.Parameters); got != "new: the provenance does not name it\n" {
 		t.Errorf("a file more: %q", got)
 	}
+	own := *p
+	own.Inputs = []Input{{Name: p.Files[0].Name, SHA256: strings.Repeat("0", 64), Notes: map[string]string{"role": RolePlan}}}
+	if got := own.Compare(p.Files, p.Parameters); len(got) != 1 || !strings.Contains(got[0].What, "made from this file with sha256 0000") {
+		t.Errorf("made from another plan: %v", got)
+	}
+	own.Inputs[0].Notes["role"] = RoleSource // whose files may have the names of the release's
+	if got := own.Compare(p.Files, p.Parameters); len(got) > 0 {
+		t.Errorf("made from a source with files of the same names: %v", got)
+	}
 	for change, is := range map[string]Parameters{
 		"experts": func(q Parameters) Parameters { q.Experts = "576 of 896"; return q }(p.Parameters),
 		"plan":    func(q Parameters) Parameters { q.PlanDigest = "blake3:22"; return q }(p.Parameters),
@@ -195,6 +204,7 @@ func TestRefusedProvenance(t *testing.T) {
 	key := privateKey(t)
 	for _, c := range []struct{ old, new, want string }{
 		{BuildType, "urn:other", "is of build type"},
+		{`"command":"prune"`, `"command":"prune","always":"x"`, "externalParameters"},
 		{`"sha256":"`, `"sha256":"zz`, "want 64 hexadecimal digits"},
 		{"K3-00002-of-00002.gguf", "K3-00001-of-00002.gguf", "twice"},
 		{provenanceType, modelType, "predicate type"},

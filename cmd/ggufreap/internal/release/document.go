@@ -31,7 +31,7 @@ func (r *Release) Document() Document {
 		Schema:      "ggufreap/release/v1",
 		FileBytes:   r.Layout.Bytes(),
 		TensorBytes: r.Layout.TensorBytes(),
-		Documents:   r.documentNames(),
+		Documents:   append(r.documentNames(), r.Signed...),
 		Standing:    r.Standing,
 	}
 	if r.Engine != "" {

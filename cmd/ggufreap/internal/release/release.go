@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"ggufreap/cmd/ggufreap/internal/hub"
@@ -48,6 +49,7 @@ type Release struct {
 	Whole bool
 
 	Pin      *manifest.Pin // once it is written
+	Signed   []string      // names of signatures over it, once they are made
 	Verified int           // files of the source whose stated sum was found right
 
 	stated *statedSums
@@ -305,7 +307,7 @@ func Describe(con *ui.Console, r *Release) {
 		con.Field("pin digest", "%s", r.Pin.PinDigest)
 		con.Field("weights digest", "%s", r.Pin.WeightsDigest)
 	}
-	con.Field("documents", "%s", strings.Join(append(r.documentNames(), manifest.SumsName), ", "))
+	con.Field("documents", "%s", strings.Join(slices.Concat(r.documentNames(), []string{manifest.SumsName}, r.Signed), ", "))
 	con.Field("written", "%s", text.Safe(filepath.Clean(r.Folder)))
 }
 

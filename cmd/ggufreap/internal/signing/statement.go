@@ -1,9 +1,11 @@
 package signing
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 
 	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/release"
@@ -43,24 +45,68 @@ func (r *Release) Provenance(source, builder, version string) (*sign.Provenance,
 	defer m.Close()
 	p := &sign.Provenance{Files: r.Files, Parameters: Facts(m), Builder: builder, Version: version}
 	p.Parameters.Source = source
-	if err := r.addSource(p); err != nil {
+	plan, err := r.plan()
+	if err != nil {
 		return nil, err
 	}
-	return p, r.addPlan(p)
+	if err := r.addSource(p, plan); err != nil {
+		return nil, err
+	}
+	return p, r.addPlan(p, plan)
 }
 
-// addSource names the source's files by its pin, if the release holds it.
-func (r *Release) addSource(p *sign.Provenance) error {
-	pin, err := manifest.ReadPin(r.Path(SourcePinName))
+// plan reads the plan of the release, nil when it has none.
+func (r *Release) plan() (*reap.Plan, error) {
+	data, err := files.Read(r.Path(release.PlanName))
 	if errors.Is(err, fs.ErrNotExist) {
-		if p.Parameters.Source == "" {
-			p.Parameters.Source = "Not specified"
-		}
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
+	plan, err := planfile.Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", text.Safe(r.Path(release.PlanName)), err)
+	}
+	return plan, nil
+}
+
+// addSource names the source's files: by its pin, if the release holds it, else as the plan
+// says that a hub stated them.
+func (r *Release) addSource(p *sign.Provenance, plan *reap.Plan) error {
+	pin, err := manifest.ReadPin(r.Path(SourcePinName))
+	switch {
+	case err == nil:
+		return r.addPinned(p, pin)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	case plan == nil:
+		p.Parameters.Source = cmp.Or(p.Parameters.Source, "Not specified")
+	case plan.Source.StatedByHub != nil:
+		addStated(p, plan.Source.StatedByHub)
+	default:
+		p.Parameters.Source = cmp.Or(p.Parameters.Source, plan.Source.Name, "Not specified")
+		notes := map[string]string{"role": sign.RoleSource, "structureDigest": plan.Source.StructureDigest}
+		p.Inputs = append(p.Inputs, sign.Input{Name: cmp.Or(plan.Source.Name, "source"), Notes: notes})
+	}
+	return nil
+}
+
+// addStated names the files that a hub listed, with what it said of them.
+func addStated(p *sign.Provenance, s *reap.Stated) {
+	where := "hf://" + s.Repo + "@" + s.Commit
+	p.Parameters.Source = cmp.Or(p.Parameters.Source, where)
+	for _, f := range s.Files {
+		in := sign.Input{Name: path.Base(f.Path), URI: where + "/" + f.Path, SHA256: f.SHA256, Notes: map[string]string{"role": sign.RoleSource}}
+		if f.SHA256 != "" {
+			in.Notes["sha256"] = sign.StatedByHub
+		}
+		p.Inputs = append(p.Inputs, in)
+	}
+}
+
+// addPinned names the files of a pin that lies in the release, and the pin.
+func (r *Release) addPinned(p *sign.Provenance, pin *manifest.Pin) error {
 	where := pin.Artifact.Name
 	if repo := pin.Declared.Repo; repo != nil {
 		where = "hf://" + *repo
@@ -68,37 +114,27 @@ func (r *Release) addSource(p *sign.Provenance) error {
 			where += "@" + *revision
 		}
 	}
-	if p.Parameters.Source == "" {
-		p.Parameters.Source = where
-	}
+	p.Parameters.Source = cmp.Or(p.Parameters.Source, where)
 	for _, f := range pin.Files {
-		in := sign.Input{Name: f.Name, SHA256: f.SHA256.String(), Notes: map[string]string{"role": "source"}}
+		in := sign.Input{Name: f.Name, SHA256: f.SHA256.String(), Notes: map[string]string{"role": sign.RoleSource}}
 		if pin.Declared.Repo != nil {
 			in.URI = where + "/" + f.Name
 		}
 		p.Inputs = append(p.Inputs, in)
 	}
-	return r.addFile(p, SourcePinName, map[string]string{"role": "pin of the source", "pinDigest": pin.PinDigest.String()})
+	return r.addFile(p, SourcePinName, map[string]string{"role": sign.RoleSourcePin, "pinDigest": pin.PinDigest.String()})
 }
 
 // addPlan names the plan and the files that its scores were read from.
-func (r *Release) addPlan(p *sign.Provenance) error {
-	data, err := files.Read(r.Path(release.PlanName))
-	if errors.Is(err, fs.ErrNotExist) {
+func (r *Release) addPlan(p *sign.Provenance, plan *reap.Plan) error {
+	if plan == nil {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	plan, err := planfile.Decode(data)
-	if err != nil {
-		return fmt.Errorf("%s: %w", text.Safe(r.Path(release.PlanName)), err)
-	}
-	if err := r.addFile(p, release.PlanName, map[string]string{"role": "plan"}); err != nil {
+	if err := r.addFile(p, release.PlanName, map[string]string{"role": sign.RolePlan}); err != nil {
 		return err
 	}
 	for _, in := range plan.Criterion.Inputs {
-		p.Inputs = append(p.Inputs, sign.Input{Name: in.File, SHA256: in.SHA256, Notes: map[string]string{"role": "scores"}})
+		p.Inputs = append(p.Inputs, sign.Input{Name: in.File, SHA256: in.SHA256, Notes: map[string]string{"role": sign.RoleScores}})
 	}
 	return nil
 }
