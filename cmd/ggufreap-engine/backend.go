@@ -28,6 +28,7 @@ type backend struct {
 	collector *calibrate.Collector
 	session   *llama.Session
 	measure   string // the settings of the session
+	writer    *writer
 
 	steps atomic.Uint64 // of loading and writing
 	calls atomic.Pointer[calibrate.Collector]
@@ -92,7 +93,7 @@ func (b *backend) Answer(r *engine.Request, data []byte) (*engine.Reply, []byte,
 	case engine.OpMeasure:
 		return b.sums(r, data)
 	case engine.OpWrite:
-		return b.write(r.Write)
+		return b.write(r, data)
 	}
 	return nil, nil, fmt.Errorf("request %q is not known", r.Op)
 }
@@ -146,10 +147,10 @@ func (b *backend) open(r *engine.Request) (*engine.Reply, []byte, error) {
 	}
 	threads := r.Open.Threads
 	if threads <= 0 {
-		threads = runtime.NumCPU()
+		threads = runtime.GOMAXPROCS(0) // what a container may use, where it is in one
 	}
 	model, err := b.loaded.Open(r.Path, llama.Options{
-		Threads: threads, Repack: r.Open.Repack, NoMmap: r.Open.NoMmap,
+		Threads: threads, Tune: r.Open.Threads <= 0, Repack: r.Open.Repack, NoMmap: r.Open.NoMmap,
 		GPULayers: r.Open.GPULayers, Devices: r.Open.Devices, TensorSplit: r.Open.TensorSplit,
 		Progress: func(share float32) {
 			b.steps.Add(1)
@@ -182,7 +183,7 @@ func (b *backend) closeSession() error {
 		return nil
 	}
 	err := b.session.Close()
-	b.session = nil
+	b.session, b.writer = nil, nil
 	if b.collector != nil {
 		b.calls.Store(nil)
 		b.collector.Close()

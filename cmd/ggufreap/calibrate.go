@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,8 +13,10 @@ import (
 	"ggufreap/cmd/ggufreap/internal/args"
 	"ggufreap/cmd/ggufreap/internal/calibration"
 	"ggufreap/cmd/ggufreap/internal/engines"
+	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/reap"
 	"ggufreap/reap/engine"
 )
@@ -52,7 +56,7 @@ func calibrateCommand(con *ui.Console) *cli.Command {
 		Usage:       "measure the routed experts by running the model in llama.cpp",
 		Description: calibrateHelp,
 		Flags: slices.Concat([]cli.Flag{
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the scores to `FILE`"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the scores to `FILE`, .npz, and beside it .json; - prints the latter"},
 			&cli.BoolFlag{Name: "force", Usage: "replace files that exist"},
 			&cli.BoolFlag{Name: "resume", Usage: "go on after an interruption, with the same bits"},
 			&cli.StringFlag{Name: "pin", Usage: "`FILE`: the model's pin: the scores then name its weights too"},
@@ -83,7 +87,7 @@ func textFlags() []cli.Flag {
 // runFlags are llama.cpp's.
 func runFlags() []cli.Flag {
 	return args.In("How llama.cpp runs",
-		&cli.IntFlag{Name: "threads", Usage: "`N` (as many as there are processors; fewer are faster on a busy machine)"},
+		&cli.IntFlag{Name: "threads", Usage: "`N` (as many as are fastest, which is tried out while it runs)"},
 		&cli.IntFlag{Name: "batch", Value: 512, Usage: "`N`: tokens of chunks that are computed side by side (512)"},
 		&cli.IntFlag{Name: "ubatch", Usage: "`N`: tokens that are computed at a time (512, less where the vocabulary is large)"},
 		&cli.IntFlag{Name: "gpu-layers", Usage: "`N`: layers on devices other than the processor (0)"},
@@ -117,15 +121,37 @@ func calibrateAction(con *ui.Console, c *cli.Context) error {
 		return err
 	}
 	defer e.Close()
+	warnOfContext(con, s, campaign)
 	result, err := campaign.Run(c.Context, con, e)
-	if err != nil {
+	switch {
+	case errors.As(err, new(*engine.Gone)) || errors.As(err, new(*engine.Failure)):
 		return s.named(err)
-	}
-	if c.Bool("json") {
+	case err != nil:
+		return err
+	case campaign.Output == files.Stdin:
+		return printScores(con, campaign, result)
+	case c.Bool("json"):
 		return con.JSON(*calibration.NewDocument(campaign, result))
 	}
 	calibration.Describe(con, campaign, result)
 	return nil
+}
+
+// printScores prints the score document.
+func printScores(con *ui.Console, campaign *calibration.Campaign, r *calibration.Result) error {
+	document, err := r.Scores.Encode(campaign.Experts)
+	if err == nil {
+		con.Printf("%s", document)
+	}
+	return err
+}
+
+// warnOfContext warns of chunks that are longer than any text that the model was trained on.
+func warnOfContext(con *ui.Console, s *source, campaign *calibration.Campaign) {
+	trained, ok := s.Metadata().ArchUint("context_length")
+	if ok && uint64(campaign.Context) > trained {
+		con.Warnf("--ctx %d is more than the %d tokens that the model was trained on: what is measured behind them says little", campaign.Context, trained)
+	}
 }
 
 // checkMeasurable refuses a model that cannot be measured, and completes what depends on it.
@@ -161,18 +187,23 @@ func readCampaign(c *cli.Context) (*calibration.Campaign, error) {
 		Resume: c.Bool("resume"), Force: c.Bool("force"),
 		Open: engine.OpenOptions{Threads: c.Int("threads"), GPULayers: c.Int("gpu-layers"), Devices: commaList(c, "devices"), RPC: commaList(c, "rpc")},
 	}
-	k.Output = strings.TrimSuffix(strings.TrimSuffix(c.String("output"), ".npz"), ".json")
+	output := c.String("output")
+	k.Output = strings.TrimSuffix(strings.TrimSuffix(output, ".npz"), ".json")
 	switch {
-	case k.Output == "":
+	case output == "":
 		return nil, hint.With(args.Usagef("nothing says where to write the scores"), "-o scores.npz")
+	case output == files.Stdin && (k.Resume || c.Bool("json")):
+		return nil, args.Usagef("-o - prints the score document and writes no file: leave out --resume and --json")
+	case output != files.Stdin && (k.Output == output || filepath.Base(k.Output) == "." || strings.HasSuffix(k.Output, "/")):
+		return nil, hint.With(args.Usagef("-o is %s, want a name that ends in .npz or .json", text.Safe(output)), "-o scores.npz writes scores.npz and scores.json; -o - prints the latter")
 	case len(k.Texts) == 0 && k.Self == 0:
 		return nil, hint.With(args.Usagef("nothing to measure on"), "--self-text 65536 lets the model write its own, --text FILE gives it yours")
 	case c.IsSet("seed") && k.Self == 0:
 		return nil, args.Usagef("--seed is for --self-text, nothing else is random")
 	case c.IsSet("until-stable") && !(k.Stable > 0 && k.Stable <= 1):
 		return nil, args.Usagef("--until-stable is %v, want a share such as 0.98", k.Stable)
-	case c.IsSet("ctx") && k.Context < 2:
-		return nil, args.Usagef("--ctx is %d, want 2 tokens at least", k.Context)
+	case c.IsSet("ctx") && (k.Context < 2 || k.Context > 1<<24):
+		return nil, args.Usagef("--ctx is %d, want 2 to %d tokens", k.Context, 1<<24)
 	}
 	for _, name := range []string{"self-text", "keep", "threads", "batch", "ubatch", "gpu-layers"} {
 		if c.IsSet(name) && c.Int(name) < 1 && (name != "gpu-layers" || c.Int(name) < 0) {

@@ -261,3 +261,80 @@ func TestDemoCalibrates(t *testing.T) {
 		}
 	}
 }
+
+// A run that is interrupted while the model writes goes on with the same text, to the same bits.
+func TestCalibrateResumedWhileWriting(t *testing.T) {
+	model := trained(t, "dots1-trained-Q8_0.gguf")
+	withEngine(t)
+	t.Chdir(t.TempDir())
+	args := func(out string, more ...string) []string {
+		return append([]string{"calibrate", "--quiet", "--self-text", "3000", "--seed", "8", "-o", out}, append(more, model)...)
+	}
+	for _, dir := range []string{"whole", "part"} {
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	works(t, args("whole/s.npz")...)
+	interrupted := false
+	for wait := 300 * time.Millisecond; !interrupted && wait < 5*time.Minute; wait = wait * 5 / 4 {
+		ctx, cancel := context.WithTimeout(t.Context(), wait)
+		var stderr bytes.Buffer
+		code := run(ctx, ui.New(nil, io.Discard, &stderr), nil, append([]string{"ggufreap"}, args("part/s.npz", "--force")...))
+		cancel()
+		if code == exitOK {
+			t.Fatal("no run was interrupted while the model wrote")
+		}
+		interrupted = strings.Contains(stderr.String(), "what the model wrote is in part/s.checkpoint") && exists("part/s.checkpoint")
+	}
+	fails(t, "self-written text was", "calibrate", "--resume", "--self-text", "3000", "--seed", "9", "-o", "part/s.npz", model)
+	works(t, args("part/s.npz", "--resume")...)
+	for _, ending := range []string{".npz", ".json", ".self.jsonl"} {
+		if !bytes.Equal(readFile(t, "part/s"+ending), readFile(t, "whole/s"+ending)) {
+			t.Errorf("%s differs from that of a run that was not interrupted", ending)
+		}
+	}
+	if exists("part/s.checkpoint") {
+		t.Error("the checkpoint is left")
+	}
+}
+
+// With -o - the score document is printed, and nothing is written.
+func TestCalibratePrints(t *testing.T) {
+	model := trained(t, "dots1-trained-Q8_0.gguf")
+	withEngine(t)
+	t.Chdir(t.TempDir())
+	works(t, "calibrate", "--self-text", "300", "-o", "s.json", model)
+	written, err := filepath.Glob("*")
+	if err != nil || len(written) != 3 {
+		t.Errorf("%q were written (%v)", written, err)
+	}
+	os.Mkdir("empty", 0o777)
+	t.Chdir("empty")
+	if said := works(t, "calibrate", "--self-text", "300", "-o", "-", model); said != strings.Replace(string(readFile(t, "../s.json")), `"s.self.jsonl"`, `"self.jsonl"`, 1) {
+		t.Errorf("printed:\n%.2000s", said)
+	}
+	if written, _ := filepath.Glob("*"); len(written) > 0 {
+		t.Errorf("%q were written", written)
+	}
+}
+
+// What cannot be written is told before the model is loaded.
+func TestCalibrateChecksItsOutput(t *testing.T) {
+	model := trained(t, "dots1-trained-Q8_0.gguf")
+	withEngine(t)
+	t.Chdir(t.TempDir())
+	fails(t, "want a name that ends in .npz or .json", "calibrate", "--self-text", "100", "-o", "t.txt", model)
+	fails(t, "leave out --resume and --json", "calibrate", "--self-text", "100", "--json", "-o", "-", model)
+	r := ggufreap(t, "calibrate", "--self-text", "100", "-o", "none/s.npz", model)
+	if r.code != exitFailed || !strings.HasPrefix(r.stderr, "ggufreap: error: writing none/s.npz: no such file") {
+		t.Errorf("a folder that is not there: exit %d: %s", r.code, r.stderr)
+	}
+	if err := os.WriteFile("s.self.jsonl", []byte("mine"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, "output s.self.jsonl exists", "calibrate", "--self-text", "100", "-o", "s.npz", model)
+	if r := ggufreap(t, "calibrate", "--ctx", "300", "--self-text", "40", "-o", "long.npz", model); r.code != exitOK || !strings.Contains(r.stderr, "--ctx 300 is more than the 256 tokens") {
+		t.Errorf("chunks longer than the model was trained on: exit %d: %s", r.code, r.stderr)
+	}
+}

@@ -169,7 +169,9 @@ func (e *Engine) call(ctx context.Context, request *Request, data []byte, patien
 	for {
 		select {
 		case <-ctx.Done():
-			e.end("was stopped")
+			e.cmd.Process.Kill()
+			e.dead = ctx.Err()
+			go e.wait() // a large process takes long to end
 			return nil, nil, ctx.Err()
 		case <-hanging.C:
 			e.end(fmt.Sprintf("was ended: llama.cpp did nothing for %s", patience)).passes = true
@@ -325,13 +327,27 @@ func (e *Engine) Measure(ctx context.Context, m Measure, sequences [][]int) (*ta
 	return t, nil
 }
 
-// Write lets the model write documents and returns their tokens.
-func (e *Engine) Write(ctx context.Context, w Write) ([][]int, error) {
-	reply, data, err := e.call(ctx, &Request{Op: OpWrite, Write: &w}, nil, e.o.Patience)
-	if err != nil {
-		return nil, err
+// Write lets the model write on for about as long as w.For, adds what it wrote to the draft, and
+// reports whether the text is complete. The first time, with w.Begin, it goes on from what is in
+// the draft.
+func (e *Engine) Write(ctx context.Context, w Write, draft *Draft) (done bool, err error) {
+	request := &Request{Op: OpWrite, Write: &w}
+	var known []byte
+	if w.Begin {
+		known, request.Lengths = EncodeTokens(draft.Documents)
 	}
-	return SplitTokens(data, reply.Lengths)
+	reply, data, err := e.call(ctx, request, known, e.o.Patience)
+	if err != nil {
+		return false, err
+	}
+	lists, err := SplitTokens(data, reply.Lengths)
+	if err == nil {
+		err = draft.Add(reply.First, lists)
+	}
+	if err != nil {
+		return false, e.end(fmt.Sprintf("sent a %v", err))
+	}
+	return reply.Done, nil
 }
 
 // PID returns the number of the engine's process.

@@ -122,6 +122,55 @@ func TestTokenize(t *testing.T) {
 	}
 }
 
+// What a model writes does not depend on how many documents are side by side, nor on how often
+// it is interrupted and gone on with, in another process too.
+func TestWrite(t *testing.T) {
+	trained := filepath.Join("..", "..", "testdata", "trained", "dots1-trained-Q8_0.gguf")
+	for name, path := range map[string]string{"K3": write(t, gguftest.K3(k3)), "trained": trained} {
+		t.Run(name, func(t *testing.T) {
+			start := func(threads int) *engine.Engine {
+				e := enginetest.Start(t, engine.Options{})
+				if _, err := e.Open(t.Context(), path, engine.OpenOptions{Threads: threads, Repack: true}); err != nil {
+					t.Fatal(err)
+				}
+				return e
+			}
+			e := start(1)
+			text := func(streams, interrupted int) [][]int {
+				t.Helper()
+				w := engine.Write{Begin: true, Seed: 5, Tokens: 93, Documents: 4, Streams: streams}
+				var draft engine.Draft
+				for calls, done := 1, false; !done; calls++ {
+					var err error
+					if done, err = e.Write(t.Context(), w, &draft); err != nil {
+						t.Fatal(err)
+					}
+					w.Begin = interrupted > 0 && calls%interrupted == 0
+				}
+				return draft.Documents
+			}
+			want := text(3, 0)
+			for i, document := range want {
+				if len(document) != engine.DocumentLength(93, 4, i) {
+					t.Errorf("document %d has %d tokens", i, len(document))
+				}
+			}
+			for _, c := range [][2]int{{1, 13}, {2, 0}, {3, 7}, {4, 11}} {
+				if got := text(c[0], c[1]); !slices.EqualFunc(got, want, slices.Equal) {
+					t.Errorf("%d side by side, interrupted every %d calls: another text", c[0], c[1])
+				}
+			}
+			e = start(0) // as many threads as are fastest
+			if got := text(3, 0); !slices.EqualFunc(got, want, slices.Equal) {
+				t.Error("another process writes another text")
+			}
+			if _, err := e.Write(t.Context(), engine.Write{Begin: true, Tokens: 3, Documents: 4, Streams: 1}, new(engine.Draft)); err == nil {
+				t.Error("documents without tokens are written")
+			}
+		})
+	}
+}
+
 func TestAcceptOverPipes(t *testing.T) {
 	e := enginetest.Start(t, engine.Options{})
 	spec := gguftest.K3(k3)
@@ -205,8 +254,8 @@ func TestOtherPrograms(t *testing.T) {
 		"fails":              {"exit 3", "ended (exit status 3)"},
 		"is killed":          {"kill -9 $$", "was killed (signal 9)"},
 		"lacks libffi":       {"echo 'panic: libffi.so.8: cannot open shared object file: No such file or directory' >&2; exit 2", "libffi.so.8: cannot open"},
-		"is cut off":         {"printf 'GRE1\\005\\000\\000\\000'", "garbled message: it ends in its head"},
-		"is another version": {"printf 'GRE7\\005\\000\\000\\000aaaaaaaa'; cat >/dev/null", `protocol version "7", want "1"`},
+		"is cut off":         {"printf 'GRE2\\005\\000\\000\\000'", "garbled message: it ends in its head"},
+		"is another version": {"printf 'GRE7\\005\\000\\000\\000aaaaaaaa'; cat >/dev/null", `protocol version "7", want "2"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := engine.Start(t.Context(), fake(t, c.script), engine.Options{})

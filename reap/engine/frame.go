@@ -22,7 +22,7 @@ import (
 // with little-endian numbers. What is printed into the stream by mistake is no frame, and so
 // is a frame that was cut off.
 const (
-	frameMark = "GRE1"
+	frameMark = "GRE2"
 	frameEnd  = "end\n"
 )
 

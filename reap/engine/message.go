@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 	"fmt"
+	"time"
 )
 
 // A Request asks the engine for one thing. The fields that are set belong to Op.
@@ -16,7 +17,7 @@ type Request struct {
 	Messages []Message    // OpTemplate
 	Measure  *Measure     // OpMeasure
 	Write    *Write       // OpWrite
-	Lengths  []int        // OpMeasure, OpText: of the lists of tokens in the data
+	Lengths  []int        // OpMeasure, OpText, OpWrite: of the lists of tokens in the data
 }
 
 // What can be asked for.
@@ -27,7 +28,7 @@ const (
 	OpTokenize = "tokenize" // the data is text. Answered by tokens
 	OpTemplate = "template" // write a conversation as a text. Answered by text
 	OpMeasure  = "measure"  // the data is tokens. Answered by sums
-	OpWrite    = "write"    // let the model write. Answered by tokens and Lengths
+	OpWrite    = "write"    // let the model write on. Answered by tokens, Lengths and Done
 	OpText     = "text"     // the data is tokens. Answered by text
 	OpClose    = "close"    // free the model
 )
@@ -58,15 +59,18 @@ type Measure struct {
 }
 
 // Write says how a model writes text of its own: documents that begin with BOS, or with a
-// random token where there is none, and end with a token that ends generation or at Length.
-// Every token is drawn from what the model gives each one, at temperature 1. The choice
-// depends on Seed and on the document's number.
+// random token where there is none. Where it ends a text the next one begins in the same
+// document, so that all have their length. Every token is drawn from what the model gives each
+// one, at temperature 1. The choice depends on Seed and on the document's number.
 type Write struct {
-	Seed   uint64
-	First  int // number of the first document
-	Count  int // documents, written side by side
-	Length int // tokens of a document, at most
-	Ubatch int
+	// Begin begins, with the documents in the data; without it the engine goes on with what it is
+	// writing.
+	Begin     bool
+	Seed      uint64
+	Tokens    int           // of the text
+	Documents int           // that it consists of
+	Streams   int           // documents that are written side by side, at most
+	For       time.Duration // the engine answers after about so long
 }
 
 // A Reply is a sign of life, when Alive is set, or the answer to a request. Error is llama.cpp's
@@ -79,7 +83,9 @@ type Reply struct {
 	Hello   *Hello
 	Verdict *Verdict
 	Opened  *Opened
-	Lengths []int
+	First   int   // OpWrite: the document that the first list of tokens in the data belongs to
+	Lengths []int // OpWrite: of the lists: what this document and those after it got
+	Done    bool  // OpWrite: the text is complete
 }
 
 // Alive says what has been done of a request. Steps moves as long as llama.cpp works.

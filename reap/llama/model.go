@@ -15,6 +15,9 @@ import (
 // one thread and weights as they are stored.
 type Options struct {
 	Threads int // threads for a computation, 1 when zero
+	// Tune lets a [Session] use fewer threads where that is faster: llama.cpp's threads wait for
+	// each other without sleep, so one that has no processor of its own holds all others up.
+	Tune bool
 	// Repack lets llama.cpp lay weights out anew where that is faster on the processor.
 	Repack bool
 	// NoMmap reads the files into memory in place of mapping them.
@@ -32,10 +35,12 @@ type Options struct {
 type Model struct {
 	path    string
 	threads int32
+	tune    bool
 	vocab   int
 
-	mu     sync.Mutex // one computation at a time
-	handle yzma.Model // 0 after Close
+	mu      sync.Mutex // one computation at a time
+	handle  yzma.Model // 0 after Close
+	fastest int        // number of threads, as far as it is known
 }
 
 // loading keeps the library's log lines of one load apart from another's.
@@ -63,6 +68,7 @@ func (e *Engine) Open(path string, o Options) (*Model, error) {
 	return &Model{
 		path:    path,
 		threads: int32(max(o.Threads, 1)),
+		tune:    o.Tune,
 		vocab:   int(yzma.VocabNTokens(yzma.ModelGetVocab(handle))),
 		handle:  handle,
 	}, nil

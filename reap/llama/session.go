@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	yzma "github.com/hybridgroup/yzma/pkg/llama"
 )
@@ -31,6 +32,7 @@ type Session struct {
 	memory   yzma.Memory
 	batch    yzma.Batch
 	ubatch   int
+	pace     *pace // nil where the number of threads is fixed
 	o        SessionOptions
 	sequence []position // where the next token of each sequence goes
 }
@@ -66,14 +68,21 @@ func (m *Model) NewSession(o SessionOptions, observer *Observer) (*Session, erro
 	if err != nil {
 		memory = 0 // a model that remembers nothing, such as a diffusion model
 	}
-	return &Session{
+	s := &Session{
 		model: m, ctx: ctx, memory: memory, batch: yzma.BatchInit(int32(o.Ubatch), 0, 1),
-		ubatch: o.Ubatch, o: o, sequence: make([]position, o.Sequences),
-	}, nil
+		ubatch: o.Ubatch, pace: m.newPace(), o: o, sequence: make([]position, o.Sequences),
+	}
+	if s.pace != nil {
+		yzma.SetNThreads(ctx, int32(s.pace.threads), int32(s.pace.threads))
+	}
+	return s, nil
 }
 
 // Close frees the session's memory.
 func (s *Session) Close() error {
+	if s.pace != nil {
+		s.model.fastest = s.pace.usual
+	}
 	return errors.Join(yzma.BatchFree(s.batch), yzma.Free(s.ctx))
 }
 
@@ -161,10 +170,14 @@ func (s *Session) fill(lists [][]int, at, size int) error {
 
 func (s *Session) decode(observer *Observer) error {
 	compute := func() error {
+		begun := time.Now()
 		if status, err := yzma.Decode(s.ctx, s.batch); err != nil || status != 0 {
 			return lastLog.annotate("%s: llama.cpp cannot compute %d tokens (status %d)", s.model.path, s.batch.NTokens, status)
 		}
 		yzma.Synchronize(s.ctx)
+		if s.pace.computed(int(s.batch.NTokens), time.Since(begun)) {
+			yzma.SetNThreads(s.ctx, int32(s.pace.threads), int32(s.pace.threads))
+		}
 		return nil
 	}
 	s.model.mu.Lock()

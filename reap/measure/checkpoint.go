@@ -13,10 +13,14 @@ import (
 	"ggufreap/reap/tally"
 )
 
-// A checkpoint holds what a run has measured, so that another run goes on from there: a mark;
-// the length of a JSON head, 32 bits, little-endian; the head; the exact sums of each kind's
-// halves, each with its length in 64 bits; and the SHA-256 of all of it.
-const checkpointMark = "ggufreap calibration 1\n"
+// A checkpoint holds what a run has done, so that another run goes on from there: a mark; the
+// length of a JSON head, 32 bits, little-endian; the head; parts, each with its length in 64
+// bits; and the SHA-256 of all of it. Of a run that measures the parts are the exact sums of each
+// kind's halves, of one that has the model write a text the one part is what was written.
+const (
+	checkpointMark = "ggufreap calibration 1\n"
+	draftMark      = "ggufreap written text 1\n"
+)
 
 type checkpointHead struct {
 	Basis  map[string]string `json:"basis"`
@@ -26,18 +30,29 @@ type checkpointHead struct {
 
 // Checkpoint returns what was measured. basis names, in words, all that the result depends on.
 func (r *Run) Checkpoint(basis map[string]string) ([]byte, error) {
-	head, err := json.Marshal(checkpointHead{basis, len(r.groups), r.next})
+	var parts [][]byte
+	for _, halves := range r.sums {
+		for _, half := range halves {
+			parts = append(parts, half.Append(nil))
+		}
+	}
+	return encodeCheckpoint(checkpointMark, checkpointHead{basis, len(r.groups), r.next}, parts)
+}
+
+// DraftCheckpoint returns what was written of a text.
+func DraftCheckpoint(draft []byte, basis map[string]string) ([]byte, error) {
+	return encodeCheckpoint(draftMark, checkpointHead{Basis: basis}, [][]byte{draft})
+}
+
+func encodeCheckpoint(mark string, h checkpointHead, parts [][]byte) ([]byte, error) {
+	head, err := json.Marshal(h)
 	if err != nil {
 		return nil, err
 	}
-	b := binary.LittleEndian.AppendUint32([]byte(checkpointMark), uint32(len(head)))
+	b := binary.LittleEndian.AppendUint32([]byte(mark), uint32(len(head)))
 	b = append(b, head...)
-	for _, halves := range r.sums {
-		for _, half := range halves {
-			at := len(b)
-			b = half.Append(append(b, make([]byte, 8)...))
-			binary.LittleEndian.PutUint64(b[at:], uint64(len(b)-at-8))
-		}
+	for _, part := range parts {
+		b = append(binary.LittleEndian.AppendUint64(b, uint64(len(part))), part...)
 	}
 	sum := sha256.Sum256(b)
 	return append(b, sum[:]...), nil
@@ -46,30 +61,26 @@ func (r *Run) Checkpoint(basis map[string]string) ([]byte, error) {
 // ErrOtherRun says that a checkpoint is not of this run.
 var ErrOtherRun = errors.New("the checkpoint is of another run")
 
+// IsDraft reports whether a checkpoint is of a text that was being written.
+func IsDraft(data []byte) bool { return bytes.HasPrefix(data, []byte(draftMark)) }
+
+// ResumeDraft returns what a checkpoint has of a text. It must be of a run with the same basis.
+func ResumeDraft(data []byte, basis map[string]string) ([]byte, error) {
+	_, rest, err := decodeCheckpoint(data, draftMark, basis)
+	if err != nil {
+		return nil, err
+	}
+	draft, _, err := cutPart(rest, 8)
+	return draft, err
+}
+
 // Resume takes over what a checkpoint holds. It must be of a run with the same basis.
 func (r *Run) Resume(data []byte, basis map[string]string) error {
-	body := len(data) - sha256.Size
-	if body < 0 || !bytes.HasPrefix(data, []byte(checkpointMark)) {
-		return errors.New("no checkpoint of a calibration")
-	}
-	if sum := sha256.Sum256(data[:body]); !bytes.Equal(sum[:], data[body:]) {
-		return errors.New("a damaged checkpoint: its sum is wrong")
-	}
-	rest := data[len(checkpointMark):body]
-	text, rest, err := cutPart(rest, 4)
+	head, rest, err := decodeCheckpoint(data, checkpointMark, basis)
 	if err != nil {
 		return err
 	}
-	var head checkpointHead
-	if err := json.Unmarshal(text, &head); err != nil {
-		return fmt.Errorf("checkpoint: %w", err)
-	}
-	for _, key := range slices.Sorted(maps.Keys(basis)) {
-		if head.Basis[key] != basis[key] {
-			return fmt.Errorf("%w: %s was %q, is %q", ErrOtherRun, key, head.Basis[key], basis[key])
-		}
-	}
-	if len(head.Basis) != len(basis) || head.Groups != len(r.groups) || head.Next < 0 || head.Next > head.Groups {
+	if head.Groups != len(r.groups) || head.Next < 0 || head.Next > head.Groups {
 		return ErrOtherRun
 	}
 	sums := make([][2]*tally.Tally, len(r.sums))
@@ -89,6 +100,33 @@ func (r *Run) Resume(data []byte, basis map[string]string) error {
 	}
 	r.sums, r.next = sums, head.Next
 	return nil
+}
+
+// decodeCheckpoint returns the head of a checkpoint of this kind and basis, and its parts.
+func decodeCheckpoint(data []byte, mark string, basis map[string]string) (head checkpointHead, parts []byte, err error) {
+	body := len(data) - sha256.Size
+	if body < len(mark) || !bytes.HasPrefix(data, []byte(mark)) {
+		return head, nil, errors.New("no checkpoint of a calibration")
+	}
+	if sum := sha256.Sum256(data[:body]); !bytes.Equal(sum[:], data[body:]) {
+		return head, nil, errors.New("a damaged checkpoint: its sum is wrong")
+	}
+	text, parts, err := cutPart(data[len(mark):body], 4)
+	if err != nil {
+		return head, nil, err
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return head, nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	for _, key := range slices.Sorted(maps.Keys(basis)) {
+		if head.Basis[key] != basis[key] {
+			return head, nil, fmt.Errorf("%w: %s was %q, is %q", ErrOtherRun, key, head.Basis[key], basis[key])
+		}
+	}
+	if len(head.Basis) != len(basis) {
+		return head, nil, ErrOtherRun
+	}
+	return head, parts, nil
 }
 
 // cutPart cuts off a part that its length, of so many bytes, precedes.

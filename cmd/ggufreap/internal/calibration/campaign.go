@@ -25,7 +25,7 @@ type Campaign struct {
 	Model   *gguf.Model
 	Experts *reap.Experts
 	Source  reap.Source // what the scores name as their model
-	Output  string      // path without the ending
+	Output  string      // path without the ending; "-" to print the score document alone
 
 	Texts    []string // LABEL=FILE:WEIGHT
 	Self     int      // tokens that the model writes itself, 0 for none
@@ -49,7 +49,15 @@ type Campaign struct {
 func (c *Campaign) NPZ() string        { return c.Output + ".npz" }
 func (c *Campaign) JSON() string       { return c.Output + ".json" }
 func (c *Campaign) Checkpoint() string { return c.Output + ".checkpoint" }
-func (c *Campaign) SelfText() string   { return c.Output + ".self.jsonl" }
+func (c *Campaign) SelfText() string {
+	if c.streams() {
+		return "self.jsonl" // not written
+	}
+	return c.Output + ".self.jsonl"
+}
+
+// streams reports whether the scores are printed and nothing is written.
+func (c *Campaign) streams() bool { return c.Output == files.Stdin }
 
 // A Result is what a campaign came to.
 type Result struct {
@@ -76,7 +84,7 @@ func (c *Campaign) Run(ctx context.Context, con *ui.Console, e *engine.Engine) (
 	if err != nil {
 		return nil, err
 	}
-	rules, ubatch, side := c.settle(opened)
+	rules := c.rules(opened)
 	texts, err := c.read(ctx, con, e, opened, rules)
 	if err != nil {
 		return nil, err
@@ -85,23 +93,34 @@ func (c *Campaign) Run(ctx context.Context, con *ui.Console, e *engine.Engine) (
 	if err != nil {
 		return nil, err
 	}
-	w := &work{Campaign: c, con: con, run: measure.NewRun(c.Experts, kinds, side), basis: c.basis(e.Hello(), texts, rules, side)}
+	longest := longest(kinds)
+	ubatch, side := c.ubatch(opened), max(1, c.Batch/longest)
+	w := &work{Campaign: c, con: con, run: measure.NewRun(c.Experts, kinds, side), basis: c.basis(e.Hello())}
+	c.bind(w.basis, texts, rules, side)
 	if err := w.resume(); err != nil {
 		return nil, err
 	}
 	r := &Result{Build: e.Hello().Build(), Kinds: kinds, Context: rules.Context, Ubatch: ubatch, Side: side}
 	r.Resumed, _ = w.run.Tokens()
 	begin := time.Now()
-	if err := w.measure(ctx, newMeter(e, c.Experts, rules.Context, ubatch, side)); err != nil {
+	if err := w.measure(ctx, newMeter(e, c.Experts, longest, ubatch, side)); err != nil {
 		return nil, err
 	}
 	r.Took = time.Since(begin)
 	return r, w.finish(r, rules)
 }
 
-// checkFiles refuses to write over what is there.
+// checkFiles refuses to write over what is there, and where nothing can be written, before
+// anything is measured.
 func (c *Campaign) checkFiles() error {
-	for _, path := range []string{c.NPZ(), c.JSON()} {
+	if c.streams() {
+		return nil
+	}
+	written := []string{c.NPZ(), c.JSON()}
+	if c.Self > 0 && !c.Resume {
+		written = append(written, c.SelfText())
+	}
+	for _, path := range written {
 		if err := files.CheckOutput(path, c.Force, c.Model.Paths()); err != nil {
 			return err
 		}
@@ -114,7 +133,7 @@ func (c *Campaign) checkFiles() error {
 	case !there && c.Resume && !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	return nil
+	return files.CheckFolder(c.NPZ())
 }
 
 func (c *Campaign) open(ctx context.Context, con *ui.Console, e *engine.Engine) (*engine.Opened, error) {
@@ -151,9 +170,9 @@ const (
 	logitMemory  = 192 << 20 // all tokens have logits, which take 4 bytes for each word of the vocabulary
 )
 
-// settle settles what was left open, by what the model is.
-func (c *Campaign) settle(o *engine.Opened) (rules measure.Rules, ubatch, side int) {
-	rules = measure.Rules{Context: c.Context, BOS: -1, Special: c.Special, DropTail: c.DropTail, Template: c.Template}
+// rules settles what was left open of how texts become chunks, by what the model is.
+func (c *Campaign) rules(o *engine.Opened) measure.Rules {
+	rules := measure.Rules{Context: c.Context, BOS: -1, Special: c.Special, DropTail: c.DropTail, Template: c.Template}
 	if rules.Context == 0 {
 		rules.Context = usualContext
 		if o.Context > 0 {
@@ -163,18 +182,33 @@ func (c *Campaign) settle(o *engine.Opened) (rules measure.Rules, ubatch, side i
 	if c.BOS == "on" || c.BOS == "auto" && o.AddBOS {
 		rules.BOS = o.BOS
 	}
-	ubatch = c.Ubatch
-	if ubatch == 0 {
-		ubatch = max(min(max(usualUbatch, c.Batch), logitMemory/(4*max(o.Vocabulary, 1))), 32)
+	return rules
+}
+
+// ubatch settles how many tokens are computed at a time.
+func (c *Campaign) ubatch(o *engine.Opened) int {
+	if c.Ubatch > 0 {
+		return c.Ubatch
 	}
-	return rules, ubatch, max(1, c.Batch/rules.Context)
+	return max(min(max(usualUbatch, c.Batch), logitMemory/(4*max(o.Vocabulary, 1))), 32)
+}
+
+// longest returns the length of the longest chunk.
+func longest(kinds []*measure.Kind) int {
+	most := 0
+	for _, kind := range kinds {
+		for _, chunk := range kind.Chunks {
+			most = max(most, len(chunk))
+		}
+	}
+	return most
 }
 
 // read reads the texts, and has the model write its own.
 func (c *Campaign) read(ctx context.Context, con *ui.Console, e *engine.Engine, o *engine.Opened, rules measure.Rules) ([]*measure.Text, error) {
 	var texts []*measure.Text
 	if c.Self > 0 {
-		t, err := c.readSelf(ctx, con, e, rules)
+		t, err := newSelfWriting(c, con, e, rules).read(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -210,35 +244,13 @@ func hasText(t *measure.Text) bool {
 	return false
 }
 
-// readSelf reads what the model has written in an earlier run, or has it write.
-func (c *Campaign) readSelf(ctx context.Context, con *ui.Console, e *engine.Engine, rules measure.Rules) (*measure.Text, error) {
-	path := c.SelfText()
-	if c.Resume {
-		if lines, err := files.Read(path); err == nil {
-			return selfText(path, lines, 1)
-		}
-	}
-	told := &pace{con: con, what: "writing", all: c.Self, begun: time.Now()}
-	lines, err := writeText(ctx, e, c.Self, rules.Context, c.Seed, func(done int) { told.tell(done, nil) })
-	if err != nil {
-		return nil, err
-	}
-	if _, err := files.Write(path, true, c.Model.Paths(), files.Bytes(lines)); err != nil {
-		return nil, err
-	}
-	return selfText(path, lines, 1)
-}
-
-// basis names all that the sums depend on.
-func (c *Campaign) basis(h *engine.Hello, texts []*measure.Text, rules measure.Rules, side int) map[string]string {
-	var shards, from, devices []string
+// basis names what computing depends on.
+func (c *Campaign) basis(h *engine.Hello) map[string]string {
+	var shards, devices []string
 	for _, path := range c.Model.Paths() {
 		if info, err := os.Stat(path); err == nil {
 			shards = append(shards, fmt.Sprintf("%d bytes of %s", info.Size(), info.ModTime().UTC().Format(time.RFC3339Nano)))
 		}
-	}
-	for _, t := range texts {
-		from = append(from, fmt.Sprintf("%s=%s:%v", t.Label, t.SHA256, t.Weight))
 	}
 	for _, d := range h.Devices {
 		devices = append(devices, d.Name+" "+d.Description)
@@ -248,8 +260,19 @@ func (c *Campaign) basis(h *engine.Hello, texts []*measure.Text, rules measure.R
 		"model's files": strings.Join(shards, ", "),
 		"engine":        h.Build(),
 		"devices":       fmt.Sprintf("%s; %+v", strings.Join(devices, ", "), c.Open.Devices),
-		"texts":         strings.Join(from, " "),
-		"chunks":        fmt.Sprintf("%+v, %d side by side", rules, side),
-		"end":           fmt.Sprintf("keep %d, stable %v", c.Keep, c.Stable),
 	}
+}
+
+// bind adds to a basis what the sums depend on beside it.
+func (c *Campaign) bind(basis map[string]string, texts []*measure.Text, rules measure.Rules, side int) {
+	var from []string
+	for _, t := range texts {
+		from = append(from, fmt.Sprintf("%s=%s:%v", t.Label, t.SHA256, t.Weight))
+	}
+	if c.Self > 0 {
+		from = append(from, fmt.Sprintf("%d tokens of the model's own by seed %d", c.Self, c.Seed))
+	}
+	basis["texts"] = strings.Join(from, " ")
+	basis["chunks"] = fmt.Sprintf("%+v, %d side by side", rules, side)
+	basis["end"] = fmt.Sprintf("keep %d, stable %v", c.Keep, c.Stable)
 }

@@ -39,16 +39,21 @@ func (w *work) resume() error {
 		return nil
 	}
 	data, err := os.ReadFile(w.Checkpoint())
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && measure.IsDraft(data) {
 		return nil
 	}
 	if err == nil {
 		err = w.run.Resume(data, w.basis)
 	}
-	if err != nil {
-		return hint.With(fmt.Errorf("%s: %w", text.Safe(w.Checkpoint()), err), "--force without --resume begins anew")
+	return w.refused(err)
+}
+
+// refused says of a checkpoint why it is not gone on with.
+func (c *Campaign) refused(err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return hint.With(fmt.Errorf("%s: %w", text.Safe(c.Checkpoint()), err), "--force without --resume begins anew")
 }
 
 // measure measures what is left, and saves the sums whatever ends it.
@@ -62,7 +67,7 @@ func (w *work) measure(ctx context.Context, m measure.Meter) error {
 		}
 		done, _ = w.run.Tokens()
 		told.tell(done, w.standing)
-		if time.Since(saved) > saveEvery {
+		if !w.streams() && time.Since(saved) > saveEvery {
 			if err := w.save(); err != nil {
 				return err
 			}
@@ -74,7 +79,7 @@ func (w *work) measure(ctx context.Context, m measure.Meter) error {
 
 // stopped saves what was measured before something stopped the run.
 func (w *work) stopped(err error) error {
-	if done, _ := w.run.Tokens(); done == 0 {
+	if done, _ := w.run.Tokens(); w.streams() || done == 0 && w.Self == 0 {
 		return err
 	}
 	if saving := w.save(); saving != nil {
@@ -167,11 +172,14 @@ func (w *work) describe(r *Result, rules measure.Rules) {
 		m.Settings["template"] = rules.Template
 	}
 	if w.Self > 0 {
-		m.Settings["self-written text"] = fmt.Sprintf("%d tokens asked for, temperature 1, seed %d, documents of at most %d tokens", w.Self, w.Seed, rules.Context)
+		m.Settings["self-written text"] = describeWriting(w.writing(rules.Context))
 	}
 }
 
 func (w *work) write(r *Result) error {
+	if w.streams() {
+		return nil
+	}
 	npz, err := r.Scores.EncodeNPZ(w.Experts, w.blockCount())
 	if err != nil {
 		return err

@@ -42,6 +42,17 @@ func checkName(path string) error {
 	return nil
 }
 
+// CheckFolder refuses an output path at which no file can be made, for a command that works
+// long before it writes.
+func CheckFolder(path string) error {
+	tmp, err := createPart(path)
+	if err != nil {
+		return writing(path, err)
+	}
+	tmp.Close()
+	return os.Remove(tmp.Name())
+}
+
 // CheckApart refuses an output path in the folder that a release is written to, by whatever
 // spelling or link it leads there.
 func CheckApart(path, folder string) error {
