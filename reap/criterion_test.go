@@ -95,7 +95,7 @@ func TestRouterNormErrors(t *testing.T) {
 	}{
 		"no norm":    {func(r *recipe) { r.remove("ffn_norm.weight") }, `layer 1: no norm before the router, want "ffn_norm.weight"`},
 		"short norm": {func(r *recipe) { r.find("blk.1.ffn_norm.weight").shape = []uint64{15} }, "rows of 16, but the norm before it has 15"},
-		"2-D norm":   {func(r *recipe) { r.find("blk.1.ffn_norm.weight").shape = []uint64{16, 1} }, "2 dims, want 1"},
+		"2-D norm":   {func(r *recipe) { r.find("blk.1.ffn_norm.weight").shape = []uint64{16, 2} }, "2 dims, want 1"},
 		"router in Q8": {func(r *recipe) {
 			in := r.find("blk.1.ffn_gate_inp.weight")
 			in.typ, in.shape = gguf.Q8_0, []uint64{32, 8}

@@ -73,12 +73,13 @@ func (f *finder) layerCounts() []layerCount {
 	blocks := map[uint64][]int{}
 	for _, l := range f.experts.Layers {
 		for _, t := range l.Tensors {
-			if roleDims[t.Role] != 3 || len(t.Shape) != 3 {
+			dims := t.Dims()
+			if roleDims[t.Role] != 3 || len(dims) != 3 {
 				continue
 			}
-			list := blocks[t.Shape[2]]
+			list := blocks[dims[2]]
 			if len(list) == 0 || list[len(list)-1] != l.Block {
-				blocks[t.Shape[2]] = append(list, l.Block)
+				blocks[dims[2]] = append(list, l.Block)
 			}
 		}
 	}
@@ -95,8 +96,9 @@ func (f *finder) layerCounts() []layerCount {
 // checkTensor checks the shape of one routed tensor and finds its slab size.
 func (f *finder) checkTensor(block int, t *RoutedTensor) {
 	where := tensorPlace(t.Tensor)
-	if len(t.Shape) != roleDims[t.Role] {
-		f.faults.Add(where, "%d dims, want %d", len(t.Shape), roleDims[t.Role])
+	dims := t.Dims()
+	if len(dims) != roleDims[t.Role] {
+		f.faults.Add(where, "%d dims, want %d", len(dims), roleDims[t.Role])
 		return
 	}
 	if t.Role == IDTable {
@@ -104,7 +106,7 @@ func (f *finder) checkTensor(block int, t *RoutedTensor) {
 		return
 	}
 	count := uint64(f.experts.Count)
-	if rows := t.Shape[len(t.Shape)-1]; rows != count {
+	if rows := dims[len(dims)-1]; rows != count {
 		switch {
 		case t.Role == Router && rows > count:
 			f.faults.Add(where, "%d rows for %d experts: rows of shared experts follow (as in Inkling), which needs an order of its own; not supported", rows, count)
@@ -116,7 +118,7 @@ func (f *finder) checkTensor(block int, t *RoutedTensor) {
 	if count == 0 {
 		return // reported once, by the key
 	}
-	size, err := routedSize(t.Tensor)
+	size, err := routedSize(t)
 	if err != nil {
 		f.faults.Add(where, "%v", err)
 		return
@@ -135,22 +137,22 @@ func (f *finder) checkTable(block int, t *RoutedTensor) {
 	if t.Type != gguf.I32 {
 		f.faults.Add(tensorPlace(t.Tensor), "type %s, want I32", t.Type)
 	}
-	used, count := uint64(f.experts.UsedIn(block)), uint64(f.experts.Count)
+	used, count, row := uint64(f.experts.UsedIn(block)), uint64(f.experts.Count), t.Dims()[0]
 	switch {
-	case used != 0 && t.Shape[0] != used:
-		f.faults.Add(tensorPlace(t.Tensor), "rows of %d ids, want %d, the experts used", t.Shape[0], used)
-	case t.Shape[0] == 0 || t.Shape[0] > count:
-		f.faults.Add(tensorPlace(t.Tensor), "rows of %d ids, want 1 to %d, the expert count: the ids of a token differ", t.Shape[0], count)
-	case t.Shape[0] > maxTableRow:
-		f.faults.Add(tensorPlace(t.Tensor), "rows of %d ids, at most %d are supported", t.Shape[0], maxTableRow)
+	case used != 0 && row != used:
+		f.faults.Add(tensorPlace(t.Tensor), "rows of %d ids, want %d, the experts used", row, used)
+	case row == 0 || row > count:
+		f.faults.Add(tensorPlace(t.Tensor), "rows of %d ids, want 1 to %d, the expert count: the ids of a token differ", row, count)
+	case row > maxTableRow:
+		f.faults.Add(tensorPlace(t.Tensor), "rows of %d ids, at most %d are supported", row, maxTableRow)
 	}
 }
 
 // routedSize returns the bytes of a routed tensor without padding. It is a multiple
 // of the rows, so slabs can be cut.
-func routedSize(t *gguf.Tensor) (int64, error) {
+func routedSize(t *RoutedTensor) (int64, error) {
 	info, known := t.Type.Info()
-	if len(t.Shape) == 1 && (!known || info.Elements != 1) {
+	if len(t.Dims()) == 1 && (!known || info.Elements != 1) {
 		return 0, fmt.Errorf("type %s stores experts in blocks, which cannot be cut", t.Type)
 	}
 	if !t.Opaque {
@@ -159,7 +161,7 @@ func routedSize(t *gguf.Tensor) (int64, error) {
 	if known {
 		return 0, fmt.Errorf("type %s: rows of %d elements are not whole blocks of %d", t.Type, t.Shape[0], info.Elements)
 	}
-	return opaqueSize(t)
+	return opaqueSize(t.Tensor)
 }
 
 // opaqueSize finds the size of a tensor whose type is not known. Only its span is

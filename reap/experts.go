@@ -47,6 +47,23 @@ type RoutedTensor struct {
 	SlabBytes int64 // bytes of one expert; 0 for an id table
 }
 
+// Dims returns the shape in as many dims as the role has: dims of 1 at the outer end may be
+// stored beyond those. A shape of more dims than that is returned as it is.
+func (t *RoutedTensor) Dims() []uint64 {
+	dims := slices.Clone(gguf.CanonicalShape(t.Shape))
+	for len(dims) < roleDims[t.Role] {
+		dims = append(dims, 1)
+	}
+	return dims
+}
+
+// withExperts returns the stored shape for another number of experts.
+func (t *RoutedTensor) withExperts(count int) []uint64 {
+	shape := slices.Clone(t.Shape)
+	shape[roleDims[t.Role]-1] = uint64(count)
+	return shape
+}
+
 // ErrDense says that a model has no routed experts.
 var ErrDense = errors.New("the model has no routed experts, so there is nothing to prune")
 

@@ -24,7 +24,7 @@ const NearestKept = "nearest-kept"
 // again as the view is written; it is never held as a whole.
 func tableView(ctx context.Context, m *gguf.Model, e *Experts, p *Plan, l *Layer) (gguf.View, error) {
 	t := l.Tensor(IDTable)
-	table := &idTable{order: t.File().Order, used: int(t.Shape[0]), ids: newIDs(e.Count, p.Layers[l.Block])}
+	table := &idTable{order: t.File().Order, used: int(t.Dims()[0]), ids: newIDs(e.Count, p.Layers[l.Block])}
 	count, err := table.count(ctx, t.Reader())
 	if err != nil {
 		return gguf.View{}, err
@@ -32,7 +32,7 @@ func tableView(ctx context.Context, m *gguf.Model, e *Experts, p *Plan, l *Layer
 	if count.entries > 0 {
 		if p.Rules.DroppedIDs == "" {
 			return gguf.View{}, fmt.Errorf("%d of %d tokens name a dropped expert (%d entries); name a rule such as %q, or keep those experts",
-				count.tokens, t.Shape[1], count.entries, NearestKept)
+				count.tokens, t.Dims()[1], count.entries, NearestKept)
 		}
 		if table.nearest, err = nearestKept(m, e, l, table); err != nil {
 			return gguf.View{}, err

@@ -108,8 +108,8 @@ func decodeHalf(dst []float64, src []byte, order binary.ByteOrder) {
 
 // readVector decodes a tensor of one dimension.
 func readVector(t *gguf.Tensor) ([]float64, error) {
-	if len(t.Shape) != 1 {
-		return nil, fmt.Errorf("tensor %q: %d dims, want 1", t.Name, len(t.Shape))
+	if dims := gguf.CanonicalShape(t.Shape); len(dims) != 1 {
+		return nil, fmt.Errorf("tensor %q: %d dims, want 1", t.Name, len(dims))
 	}
 	var vector []float64
 	err := eachRows(t, 1, func(_ int, rows [][]float64) error {

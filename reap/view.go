@@ -2,7 +2,6 @@ package reap
 
 import (
 	"context"
-	"slices"
 
 	"ggufreap/gguf"
 )
@@ -47,17 +46,16 @@ func Views(ctx context.Context, m *gguf.Model, e *Experts, p *Plan) ([]gguf.View
 // Outline returns views with the names, types, shapes and sizes that every plan has that
 // keeps so many experts: good for a layout, not for writing.
 func Outline(m *gguf.Model, e *Experts, keep int) []gguf.View {
-	slabs := map[*gguf.Tensor]int64{}
+	routed := map[*gguf.Tensor]*RoutedTensor{}
 	for _, t := range e.Tensors() {
-		slabs[t.Tensor] = t.SlabBytes
+		routed[t.Tensor] = t
 	}
 	views := make([]gguf.View, 0, len(m.Tensors()))
 	for _, t := range m.Tensors() {
 		view := t.View()
-		if slab := slabs[t]; slab > 0 {
-			view.Shape = slices.Clone(t.Shape)
-			view.Shape[len(view.Shape)-1] = uint64(keep)
-			view.Extents[0].Length = slab * int64(keep)
+		if r := routed[t]; r != nil && r.SlabBytes > 0 {
+			view.Shape = r.withExperts(keep)
+			view.Extents[0].Length = r.SlabBytes * int64(keep)
 		}
 		views = append(views, view)
 	}
@@ -73,8 +71,7 @@ type routedTensor struct {
 // Neighbouring slabs become one extent.
 func keepSlabs(t *RoutedTensor, keep []int) gguf.View {
 	whole := t.View()
-	view := gguf.View{Name: t.Name, Type: t.Type, Shape: slices.Clone(t.Shape)}
-	view.Shape[len(view.Shape)-1] = uint64(len(keep))
+	view := gguf.View{Name: t.Name, Type: t.Type, Shape: t.withExperts(len(keep))}
 	for _, id := range keep {
 		for _, extent := range whole.Extents { // one, or none for an empty tensor
 			view.Append(gguf.Extent{

@@ -5,6 +5,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"ggufreap/gguf"
@@ -197,6 +198,44 @@ func TestMetadataPerExpertArray(t *testing.T) {
 	faults, _ := err.(Faults)
 	wantFaults(t, faults, `key "test.expert_names": has 8 entries`)
 	if _, err := Metadata(m, e, p, Provenance{}, "test.expert_names"); err != nil {
+		t.Error(err)
+	}
+}
+
+// Dims of 1 behind the expert dim, or behind an id table's last, make no other model: the same
+// experts are kept, and what is written has the dims of the source.
+func TestOuterDimsOfOne(t *testing.T) {
+	plain, outer := moe(2), moe(2)
+	for i := range outer.tensors {
+		if name := outer.tensors[i].name; strings.Contains(name, "_exps") || strings.Contains(name, "ffn_gate_inp.") || strings.Contains(name, "exp_probs_b") {
+			outer.tensors[i].shape = append(slices.Clone(outer.tensors[i].shape), 1)
+		}
+	}
+	a, b := plain.model(t), outer.model(t)
+	ea, eb := mustExperts(t, a), mustExperts(t, b)
+	if got, want := eb.Layers[0].ExpertBytes(), ea.Layers[0].ExpertBytes(); got != want || got == 0 {
+		t.Fatalf("an expert has %d bytes, want %d", got, want)
+	}
+	plan := planFor(ea, 3, 0, 1, 6, 7)
+	pa, pb := pruned(t, a, ea, plan, 1), pruned(t, b, eb, plan, 1)
+	for i, want := range pa.Tensors() {
+		got := pb.Tensors()[i]
+		if !bytes.Equal(tensorBytes(t, pb, got.Name), tensorBytes(t, pa, want.Name)) || !slices.Equal(gguf.CanonicalShape(got.Shape), want.Shape) {
+			t.Errorf("tensor %q: shape %v, want the data of %v", got.Name, got.Shape, want.Shape)
+		}
+		if extra := len(b.Tensors()[i].Shape) - len(want.Shape); len(got.Shape) != len(want.Shape)+extra {
+			t.Errorf("tensor %q: shape %v, the source has %v", got.Name, got.Shape, b.Tensors()[i].Shape)
+		}
+	}
+	for i, view := range Outline(b, eb, 5) {
+		if !slices.Equal(view.Shape, pb.Tensors()[i].Shape) {
+			t.Errorf("outline of %q: %v, want %v", view.Name, view.Shape, pb.Tensors()[i].Shape)
+		}
+	}
+	if _, err := RouterNormScores(t.Context(), b, eb, nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := RouterMassScores(t.Context(), b, eb, nil); err != nil {
 		t.Error(err)
 	}
 }

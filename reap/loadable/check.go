@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ggufreap/gguf"
@@ -135,12 +136,17 @@ func (c *check) misshapen(t *gguf.Tensor, want string) {
 	c.refuseTensor(t, "has the shape %s, llama.cpp wants %s", shapeText(t.Shape), want)
 }
 
-// shapeText writes dims, innermost first: "64 x 288".
+// shapeText writes dims, innermost first: "64 x 288". A wanted one that is made of lengths
+// which do not fit each other can be below zero, as it is for llama.cpp.
 func shapeText(shape []uint64) string {
 	if len(shape) == 0 {
 		return "of one number"
 	}
-	return strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", " x ")
+	dims := make([]string, len(shape))
+	for i, d := range shape {
+		dims[i] = strconv.FormatInt(int64(d), 10)
+	}
+	return strings.Join(dims, " x ")
 }
 
 // dim returns a dim of a shape; those that are not stored are 1.

@@ -70,6 +70,8 @@ func TestDamages(t *testing.T) {
 		{"fewer blocks stated", key("block_count", gguf.Uint32Value(4)), gguf.Error, `block 4: "kimi-k3.block_count" says that blocks end before 4`},
 		{"a list for other blocks", key("attention.head_count_kv", gguf.Int32sValue(0, 0, 0, 1)), gguf.Error, "has 4 entries, llama.cpp wants 5"},
 		{"more dense blocks stated", key("leading_dense_block_count", gguf.Uint32Value(2)), gguf.Error, `block 1: no tensor "ffn_gate.weight"`},
+		{"keys shorter than what is rotated of them", key("attention.key_length_mla", gguf.Uint32Value(7)), gguf.Error,
+			`key "kimi-k3.attention.key_length_mla": is 7, of which "kimi-k3.rope.dimension_count" takes 16`},
 		{"a key of 64 bits", key("embedding_length", gguf.Uint64Value(64)), gguf.Error, "is u64, llama.cpp reads u32 only"},
 		{"a required key less", func(s *gguftest.Spec) {
 			s.Metadata = s.Metadata.Without(func(k string) bool { return k == "kimi-k3.attention.kv_lora_rank" })

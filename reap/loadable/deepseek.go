@@ -19,7 +19,8 @@ func deepseek2(l *loader) {
 	}
 	width, shared := l.key("expert_feed_forward_length"), l.key("expert_shared_count")
 	l.keyOr("expert_gating_func", 0)
-	if l.stopped {
+	latent := a.stated()
+	if a = l.expanded(a); l.stopped {
 		return
 	}
 	l.vocabularyTensors(false)
@@ -27,7 +28,7 @@ func deepseek2(l *loader) {
 		l.unused = i >= l.trunk
 		l.optional = l.unused && l.trunkOnly()
 		l.need(i, "attn_norm.weight", l.E)
-		l.compressed(i, a)
+		l.compressed(i, a, latent)
 		l.need(i, "ffn_norm.weight", l.E)
 		l.deepseekFeedForward(i, uint64(i) < dense, true, width, shared)
 		if i >= l.trunk {
@@ -48,10 +49,9 @@ func (l *loader) trunkOnly() bool {
 }
 
 // compressed asks for latent attention, or for the older form that expands key and value
-// when the metadata has no lengths of latent heads.
-func (l *loader) compressed(block int, a latentAttention) {
-	heads, latent := l.heads(0), a.stated()
-	a = l.expanded(a)
+// where the metadata has no lengths of latent heads.
+func (l *loader) compressed(block int, a latentAttention, latent bool) {
+	heads := l.heads(0)
 	if a.qRank > 0 {
 		l.need(block, "attn_q_a_norm.weight", a.qRank)
 		l.need(block, "attn_q_a.weight", l.E, a.qRank)

@@ -55,7 +55,8 @@ func glmDSA(l *loader) {
 		key: l.key("attention.key_length_mla"), value: l.key("attention.value_length_mla")}
 	heads, head := l.key("attention.indexer.head_count"), l.key("attention.indexer.key_length")
 	l.key("attention.indexer.top_k")
-	if l.stopped {
+	latent := a.stated()
+	if a = l.expanded(a); l.stopped {
 		return
 	}
 	l.vocabularyTensors(false)
@@ -63,7 +64,7 @@ func glmDSA(l *loader) {
 		l.unused = i >= l.trunk
 		l.optional = l.unused && l.trunkOnly()
 		l.need(i, "attn_norm.weight", l.E)
-		l.compressed(i, a)
+		l.compressed(i, a, latent)
 		l.need(i, "ffn_norm.weight", l.E)
 		l.want(i, "indexer.k_norm.weight", head)
 		l.want(i, "indexer.k_norm.bias", head)

@@ -11,10 +11,17 @@ type latentAttention struct {
 // stated reports whether the metadata gives the lengths of latent heads.
 func (a latentAttention) stated() bool { return a.key != 0 && a.value != 0 }
 
-// expanded takes the lengths of usual heads where those of latent ones are not stated.
+// expanded takes the lengths of usual heads where those of latent ones are not stated. Of a
+// key's length a part is rotated, and the rest is what is compressed.
 func (l *loader) expanded(a latentAttention) latentAttention {
+	suffix := "attention.key_length_mla"
 	if !a.stated() {
 		a.key, a.value = l.keyLen, l.valueLen
+		suffix = "attention.key_length"
+	}
+	if a.key < l.rot && !l.stopped {
+		l.refuse(l.keyPlace(l.md.ArchKey(suffix)), "is %d, of which %q takes %d: llama.cpp wants no less", a.key, l.md.ArchKey("rope.dimension_count"), l.rot)
+		l.stopped = true
 	}
 	return a
 }
@@ -36,7 +43,9 @@ func kimiK3(l *loader) {
 		return
 	}
 	l.valueLen = a.kvRank
-	a = l.expanded(a)
+	if a = l.expanded(a); l.stopped {
+		return
+	}
 	l.vocabularyTensors(true)
 	if residual {
 		l.need(outer, "output_res_score.weight", l.E)
@@ -129,7 +138,9 @@ func kimiLinear(l *loader) {
 	if l.stopped {
 		return
 	}
-	a = l.expanded(a)
+	if a = l.expanded(a); l.stopped {
+		return
+	}
 	l.vocabularyTensors(true)
 	l.eachBlock(l.trunk, func(i int) {
 		l.need(i, "attn_norm.weight", l.E)

@@ -59,13 +59,14 @@ func draftAlone(m *gguf.Model) bool {
 func expertsThere(e *reap.Experts) uint64 {
 	var count uint64
 	for _, t := range e.Tensors() {
-		if !inExpert(t.Role) || len(t.Shape) != 3 {
+		dims := t.Dims()
+		if !inExpert(t.Role) || len(dims) != 3 {
 			continue
 		}
-		if count != 0 && count != t.Shape[2] {
+		if count != 0 && count != dims[2] {
 			return 0
 		}
-		count = t.Shape[2]
+		count = dims[2]
 	}
 	return count
 }
