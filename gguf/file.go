@@ -60,6 +60,14 @@ func (f *File) whereKey(key string) place {
 	return place{words: fmt.Sprintf("%s: key %s", printable(f.Name), quoted(key))}
 }
 
+// ByteOrder names the byte order of the file's numbers: "little" or "big".
+func (f *File) ByteOrder() string {
+	if f.Order == binary.BigEndian {
+		return "big"
+	}
+	return "little"
+}
+
 // orderName spells a byte order for messages.
 func orderName(order binary.ByteOrder) string {
 	if order == binary.BigEndian {

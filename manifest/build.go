@@ -110,6 +110,7 @@ func PinHeaders(m *gguf.Model, o BuildOptions) (*Pin, error) {
 		Name:         m.Name,
 		Architecture: m.Metadata().Architecture(),
 		Version:      m.Files[0].Version,
+		ByteOrder:    m.Files[0].ByteOrder(),
 		Shards:       len(m.Files),
 		FileBytes:    m.FileBytes(),
 	}}

@@ -28,6 +28,7 @@ func NewDraft(stem string, layout *gguf.Layout, slabs SlabCount, ids IDTables) (
 		Name:         stem,
 		Architecture: layout.Shards[0].Metadata.Architecture(),
 		Version:      layout.Shards[0].Version,
+		ByteOrder:    littleEndian,
 		Shards:       len(layout.Shards),
 		FileBytes:    layout.Bytes(),
 		TensorBytes:  layout.TensorBytes(),

@@ -30,7 +30,8 @@ type Pin struct {
 type Artifact struct {
 	Name         string `json:"name"`
 	Architecture string `json:"architecture"`
-	Version      uint32 `json:"version"` // of the format
+	Version      uint32 `json:"version"`    // of the format
+	ByteOrder    string `json:"byte_order"` // of all numbers, those of tensors too: "little" or "big"
 	Shards       int    `json:"shards"`
 	FileBytes    int64  `json:"file_bytes"`
 	TensorBytes  int64  `json:"tensor_bytes"`

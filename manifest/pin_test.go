@@ -66,7 +66,7 @@ func TestPinDocument(t *testing.T) {
 	text := string(encodePin(t, "pin.json", pin))
 	for _, want := range []string{
 		"{\n  \"schema\": \"ggufreap/pin/v1\",\n  \"pin_digest\": \"blake3:",
-		"\",\n  \"artifact\": {\n    \"name\": \"out\",\n    \"architecture\": \"test\",\n    \"version\": 3,\n    \"shards\": 3,\n    \"file_bytes\": ",
+		"\",\n  \"artifact\": {\n    \"name\": \"out\",\n    \"architecture\": \"test\",\n    \"version\": 3,\n    \"byte_order\": \"little\",\n    \"shards\": 3,\n    \"file_bytes\": ",
 		"\n  \"declared\": {\n    \"repo\": null,\n    \"revision\": null,\n    \"license\": null,\n    \"quantization_label\": null,\n    \"base_model\": null\n  },\n  \"files\": [\n    {\n      \"name\": \"out-00001-of-00003.gguf\",\n      \"size\": ",
 		"\n  \"weights_digest\": \"blake3:",
 		"\n  \"metadata_digest\": \"blake3:",
@@ -288,7 +288,7 @@ func modelSizedPin(layers, experts int) *Pin {
 		}
 		return b
 	}
-	pin := &Pin{Schema: PinSchema, Artifact: Artifact{Name: "k", Architecture: "kimi-k3", Version: 3, Shards: 1}, Tensors: []Tensor{}}
+	pin := &Pin{Schema: PinSchema, Artifact: Artifact{Name: "k", Architecture: "kimi-k3", Version: 3, ByteOrder: littleEndian, Shards: 1}, Tensors: []Tensor{}}
 	add := func(name string, typ gguf.Type, slabs bool, shape ...uint64) {
 		size, err := gguf.TypeSize(typ, shape)
 		if err != nil {

@@ -104,10 +104,24 @@ func (p *Pin) checkMetadata() error {
 	return p.checkArchitecture()
 }
 
-// checkArchitecture compares the architecture with the digest of its key, in either byte
-// order.
+// The byte orders of [Artifact.ByteOrder].
+const (
+	littleEndian = "little"
+	bigEndian    = "big"
+)
+
+// checkArchitecture compares the architecture with the digest of its key, in the byte order
+// that the pin states.
 func (p *Pin) checkArchitecture() error {
 	name := p.Artifact.Architecture
+	var order binary.AppendByteOrder = binary.LittleEndian
+	switch p.Artifact.ByteOrder {
+	case littleEndian:
+	case bigEndian:
+		order = binary.BigEndian
+	default:
+		return fmt.Errorf("pin: byte order is %q, want %q or %q", p.Artifact.ByteOrder, littleEndian, bigEndian)
+	}
 	i := slices.IndexFunc(p.Metadata, func(pair Pair) bool { return pair.Key == gguf.KeyArchitecture && pair.Type == gguf.Text.String() })
 	if i < 0 {
 		if name != "" {
@@ -115,10 +129,8 @@ func (p *Pin) checkArchitecture() error {
 		}
 		return nil
 	}
-	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
-		if Sum(blake3.Sum256(append(order.AppendUint64(nil, uint64(len(name))), name...))) == p.Metadata[i].BLAKE3 {
-			return nil
-		}
+	if Sum(blake3.Sum256(append(order.AppendUint64(nil, uint64(len(name))), name...))) == p.Metadata[i].BLAKE3 {
+		return nil
 	}
 	return fmt.Errorf("pin: architecture is %q, key %q has the digest of another", name, gguf.KeyArchitecture)
 }

@@ -14,15 +14,17 @@ import (
 	"ggufreap/gguf"
 )
 
-// digest returns the pin digest, BLAKE3-256 over lines of four kinds, sorted as bytes:
+// digest returns the pin digest, BLAKE3-256 over lines of five kinds, sorted as bytes:
 //
 //	ids TAB NAME TAB BASE64 LF
 //	key TAB KEY TAB TYPE TAB HEX LF
+//	order TAB big LF
 //	slabs TAB NAME TAB COUNT TAB BASE64 LF
 //	tensor TAB NAME TAB TYPE TAB DIM0,DIM1,... TAB HEX LF
 //
 // with everything as the document has it, but dims in canonical shape; of ids it is what
-// tells which expert is nearest. It binds all that
+// tells which expert is nearest. The order of bytes has a line where it is not the usual one:
+// the same bytes are other numbers then. It binds all that
 // a proof rests on: two pins with one pin digest say the same of weights, experts and
 // metadata.
 func (p *Pin) digest() Digest {
@@ -39,6 +41,9 @@ func (p *Pin) digest() Digest {
 	}
 	for _, pair := range p.Metadata { // sorted by key already
 		writeFields(h, "key", pair.Key, pair.Type, pair.BLAKE3.String())
+	}
+	if p.Artifact.ByteOrder == bigEndian {
+		writeFields(h, "order", bigEndian)
 	}
 	for _, t := range sorted {
 		if t.Slabs != nil {

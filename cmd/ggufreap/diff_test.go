@@ -200,6 +200,63 @@ func handmade(t *testing.T, order byteOrderWriter, number uint32, elements uint6
 	return b
 }
 
+// plain writes a model whose bytes are the same in either byte order, but for the head: a key
+// of one byte, and a tensor "a" of 8 F32 elements.
+func plain(t *testing.T, order byteOrderWriter) []byte {
+	t.Helper()
+	var b []byte
+	for _, field := range []any{[]byte("GGUF"), uint32(3), uint64(1), uint64(1), uint64(4), []byte("flag"), uint32(0), uint8(1),
+		uint64(1), []byte("a"), uint32(1), uint64(8), uint32(0), uint64(0)} {
+		var err error
+		if b, err = binary.Append(b, order, field); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b = append(b, make([]byte, -len(b)&31)...)
+	return append(b, make([]byte, 32)...)
+}
+
+// TestPinsTellTheByteOrder takes files with the same bytes in both orders, which are other
+// numbers: all digests but the pin digest are equal.
+func TestPinsTellTheByteOrder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, "little.gguf", plain(t, binary.LittleEndian))
+	writeFile(t, "big.gguf", plain(t, binary.BigEndian))
+	var pins []*manifest.Pin
+	for _, name := range []string{"little", "big"} {
+		succeed(t, "pin", "-o", name+".json", name+".gguf")
+		pin, err := manifest.ReadPin(name + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pin.Artifact.ByteOrder != name {
+			t.Errorf("%s: byte order %q", name, pin.Artifact.ByteOrder)
+		}
+		pins = append(pins, pin)
+	}
+	if pins[0].WeightsDigest != pins[1].WeightsDigest || pins[0].MetadataDigest != pins[1].MetadataDigest || pins[0].PinDigest == pins[1].PinDigest {
+		t.Errorf("digests %+v, %+v", pins[0], pins[1])
+	}
+	for _, args := range [][]string{{"pin", "--check", "little.json", "big.gguf"}, {"pin", "--check", "big.json", "little.gguf"}, {"pin", "--quick", "--check", "big.json", "little.gguf"}} {
+		if r := ggufreap(t, args...); r.code != exitDiffers || !strings.Contains(r.stdout, "the same bytes are other numbers") {
+			t.Errorf("%q: exit %d, %s%s", args, r.code, r.stdout, r.stderr)
+		}
+	}
+	for _, sides := range [][2]string{{"little.json", "big.json"}, {"little.json", "big.gguf"}, {"little.gguf", "big.json"}} {
+		if r := ggufreap(t, "diff", sides[0], sides[1]); r.code != exitDiffers || !strings.Contains(r.stdout, "stored in another byte order") {
+			t.Errorf("diff of %q: exit %d, %s%s", sides, r.code, r.stdout, r.stderr)
+		}
+	}
+	forged, err := os.ReadFile("big.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeText(t, "forged.json", strings.Replace(string(forged), `"byte_order": "big"`, `"byte_order": "little"`, 1))
+	if r := ggufreap(t, "pin", "--check", "forged.json", "little.gguf"); r.code != exitFailed || !strings.Contains(r.stderr, "pin digest is") {
+		t.Errorf("a pin with another order: exit %d, %s%s", r.code, r.stdout, r.stderr)
+	}
+}
+
 // TestDiffOfByteOrders wants values compared, and no word of equal weights for equal
 // bytes in different orders.
 func TestDiffOfByteOrders(t *testing.T) {

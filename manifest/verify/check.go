@@ -57,7 +57,7 @@ type checker struct {
 }
 
 func describeModel(m *gguf.Model) *manifest.Artifact {
-	return &manifest.Artifact{Name: m.Name, Architecture: m.Metadata().Architecture(), Version: m.Files[0].Version, Shards: m.Shards, FileBytes: m.FileBytes(), TensorBytes: m.TensorBytes()}
+	return &manifest.Artifact{Name: m.Name, Architecture: m.Metadata().Architecture(), Version: m.Files[0].Version, ByteOrder: m.Files[0].ByteOrder(), Shards: m.Shards, FileBytes: m.FileBytes(), TensorBytes: m.TensorBytes()}
 }
 
 // compare adds to the report how the model differs from what the evidence says.

@@ -23,6 +23,7 @@ type comparison struct {
 // run compares everything and reports whether weights and metadata are those pinned.
 func (c *comparison) run() bool {
 	before := c.report.Total()
+	c.report.compareOrder(c.got, c.want, "the pinned ones")
 	c.tensors()
 	c.report.noteStored(c.got, c.want, "the pinned ones")
 	c.metadata()

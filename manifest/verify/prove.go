@@ -96,6 +96,7 @@ func prove(release, source *manifest.Pin, o ProveOptions, r *Report) *Proof {
 		known: map[factKey]int{},
 		at:    placer{o.File, o.Offset},
 	}
+	r.compareOrder(release, source, "the source's")
 	p.tensors()
 	p.blocks()
 	p.expertIDs()

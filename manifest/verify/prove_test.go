@@ -171,6 +171,15 @@ func TestProveNamesEveryForgery(t *testing.T) {
 	}
 }
 
+// TestProveComparesByteOrders has equal bytes that are other numbers.
+func TestProveComparesByteOrders(t *testing.T) {
+	source := pinContents(t, modeltest.MoE(), gguf.Split{}, modeltest.MoESlabs(modeltest.MoEExperts))
+	release := *source
+	release.Artifact.ByteOrder = "big"
+	_, findings := Prove(&release, source, ProveOptions{})
+	checkFindings(t, findings, []Finding{finding(KindStructure, "", "", manifest.NoExpert, "stored big endian, the source's little endian")})
+}
+
 // TestProveCannotTellEqualExpertsApart gives two experts the same bytes: either may be
 // meant, and the plan settles it.
 func TestProveCannotTellEqualExpertsApart(t *testing.T) {

@@ -264,6 +264,14 @@ func joinPlace(where, what string) string {
 	return where + ": " + what
 }
 
+// compareOrder reports a byte order that is not the other's: equal bytes are other numbers
+// then.
+func (r *Report) compareOrder(a, b *manifest.Pin, other string) {
+	if got, want := a.Artifact.ByteOrder, b.Artifact.ByteOrder; got != want {
+		r.find(KindStructure, "", fmt.Sprintf("the numbers are stored %s endian, %s %s endian: the same bytes are other numbers", got, other, want))
+	}
+}
+
 // noteStored says what differs in how the same model is stored: the version of the format,
 // and dims of 1 at the outer end.
 func (r *Report) noteStored(a, b *manifest.Pin, other string) {

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"ggufreap/cmd/ggufreap/internal/files"
-	"ggufreap/cmd/ggufreap/internal/inspect"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/gguf"
 	"ggufreap/manifest"
@@ -63,13 +62,8 @@ func (s *Side) Close() {
 	}
 }
 
-// byteOrder returns the byte order of an artifact, and "" for a pin, which does not tell.
-func (s *Side) byteOrder() string {
-	if s.Model == nil {
-		return ""
-	}
-	return inspect.ByteOrder(s.Model.Files[0])
-}
+// byteOrder names the byte order of an artifact.
+func (s *Side) byteOrder() string { return s.pin.Artifact.ByteOrder }
 
 // Measure reads the artifacts among the sides whole. What their pins have beside digests,
 // options says.
@@ -176,7 +170,7 @@ func (d *Difference) compareTensors() error {
 func (d *Difference) valuesKnown() bool { return d.a.Model != nil && d.b.Model != nil }
 
 func (d *Difference) sameByteOrder() bool {
-	return !d.valuesKnown() || d.a.byteOrder() == d.b.byteOrder()
+	return d.a.byteOrder() == d.b.byteOrder()
 }
 
 // dataCompared reports whether the data of tensors could be compared, if there is some.

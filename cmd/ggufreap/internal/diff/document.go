@@ -39,7 +39,7 @@ type sideDocument struct {
 
 	// null for a pin
 	Version       *uint32 `json:"version"`
-	ByteOrder     *string `json:"byte_order"`
+	ByteOrder     string  `json:"byte_order"`
 	TrailingBytes *int64  `json:"trailing_bytes"` // behind the last tensors of files; they are not compared
 }
 
@@ -186,10 +186,10 @@ func newPart(v gguf.Value) *document.PairValue {
 func (s *Side) document() sideDocument {
 	a := s.pin.Artifact
 	doc := sideDocument{Path: document.Text(s.path), Name: document.Text(a.Name), Shards: a.Shards, Tensors: len(s.pin.Tensors), FileBytes: a.FileBytes, TensorBytes: a.TensorBytes,
-		PinDigest: s.pin.PinDigest, WeightsDigest: s.pin.WeightsDigest, MetadataDigest: s.pin.MetadataDigest}
+		PinDigest: s.pin.PinDigest, WeightsDigest: s.pin.WeightsDigest, MetadataDigest: s.pin.MetadataDigest, ByteOrder: s.byteOrder()}
 	if s.Model != nil {
-		version, order, trailing := s.version(), s.byteOrder(), s.trailing()
-		doc.Version, doc.ByteOrder, doc.TrailingBytes = &version, &order, &trailing
+		version, trailing := s.version(), s.trailing()
+		doc.Version, doc.TrailingBytes = &version, &trailing
 	}
 	return doc
 }

@@ -80,11 +80,6 @@ func (d *Difference) notes() []string {
 	if d.valuesKnown() {
 		return append(notes, d.fileNotes()...)
 	}
-	for i, s := range []*Side{d.a, d.b} {
-		if s.byteOrder() == "big" {
-			note("%c is big endian, and a pin does not tell its byte order: equal bytes mean equal weights only if the orders are equal", "ab"[i])
-		}
-	}
 	return notes
 }
 

@@ -6,7 +6,6 @@ package inspect
 
 import (
 	"cmp"
-	"encoding/binary"
 	"math/bits"
 	"path/filepath"
 	"slices"
@@ -102,7 +101,7 @@ func New(m *gguf.Model, keep []string) (*Inspection, error) {
 		Name:         document.Text(m.Name),
 		Title:        document.Text(md.Text("general.name")),
 		Version:      first.Version,
-		ByteOrder:    ByteOrder(first),
+		ByteOrder:    first.ByteOrder(),
 		Alignment:    first.Alignment,
 		FileBytes:    m.FileBytes(),
 		TensorCount:  len(m.Tensors()),
@@ -177,14 +176,6 @@ func bitsPerWeight(bytes int64, parameters uint64) *document.Number {
 		return nil
 	}
 	return document.Float(float64(bytes) * 8 / float64(parameters))
-}
-
-// ByteOrder names the byte order of a file.
-func ByteOrder(f *gguf.File) string {
-	if f.Order == binary.BigEndian {
-		return "big"
-	}
-	return "little"
 }
 
 // typeMix sums tensors by type, the type with most bytes first.
