@@ -14,6 +14,7 @@ import (
 	"ggufreap/cmd/ggufreap/internal/ui/table"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/reap"
+	"ggufreap/reap/picture"
 	"ggufreap/reap/scorefile"
 )
 
@@ -23,7 +24,8 @@ type explanation struct {
 	budget   *budget
 	nodes    []int64 // bytes on each machine, with a budget
 	scores   *reap.Explanation
-	counts   []keepCountRow // with --explain
+	counts   []keepCountRow  // with --explain
+	choice   *picture.Choice // likewise
 	compared *reap.Comparison
 	halves   []scorefile.SplitHalf
 }
@@ -45,6 +47,7 @@ func explain(con *ui.Console, c *cli.Context, s *source, ch *choice) (*explanati
 	}
 	x.scores = reap.Explain(s.experts, ch.scores, ch.plan.KeepCount, ch.always)
 	if c.Bool("explain") {
+		x.choice = &picture.Choice{Experts: s.experts, Scores: ch.scores, Always: ch.always, Keep: ch.plan.KeepCount}
 		for _, keep := range s.experts.KeepCounts(ch.plan.KeepCount) {
 			layout, err := outline(c, s, keep, ch.plan.Criterion)
 			if err != nil {
@@ -122,6 +125,7 @@ func describeExplanation(con *ui.Console, x *explanation) {
 	describeDoubts(con, x.scores)
 	if x.counts != nil {
 		describeScores(con, x)
+		sketchScores(con, x.choice)
 	}
 	if x.compared != nil {
 		describeComparison(con, x.compared)
@@ -223,6 +227,25 @@ func describeScores(con *ui.Console, x *explanation) {
 			}
 		}
 	})
+}
+
+// sketchScores draws the scores and the shares that keep counts keep, as small as they are
+// useful.
+func sketchScores(con *ui.Console, c *picture.Choice) {
+	s := picture.Sketch{Columns: 64, ASCII: !con.ShowsUTF8()}
+	if con.Width > 0 {
+		s.Columns = min(max(con.Width-8, 16), 112)
+	}
+	con.Printf("\n")
+	con.Paragraph(ui.Dim, "each layer's experts, kept | dropped, both from best to worst, by their scores beside the layer's best:")
+	for _, line := range s.Heat(c) {
+		con.Printf("%s\n", line)
+	}
+	con.Printf("\n")
+	con.Paragraph(ui.Dim, "score kept, on average and below it in the worst layer, by how many experts are kept:")
+	for _, line := range s.Shares(c) {
+		con.Printf("%s\n", line)
+	}
 }
 
 func describeComparison(con *ui.Console, c *reap.Comparison) {

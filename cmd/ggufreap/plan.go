@@ -42,7 +42,7 @@ func planCommand(con *ui.Console) *cli.Command {
 		Flags: slices.Concat(chooseFlags(), ruleFlags(), []cli.Flag{
 			&cli.IntFlag{Name: "shards", Usage: "`N`: count --fit and --explain in N files, and say so in the plan (as many as the source has, or the preset says)"},
 			&cli.StringFlag{Name: "pin", Usage: "`FILE`: the source's pin: the plan then names its weights too"},
-			&cli.BoolFlag{Name: "explain", Usage: "show each layer: score kept, score at the cut, ties, experts without tokens; and a table of keep counts"},
+			&cli.BoolFlag{Name: "explain", Usage: "show each layer: score kept, score at the cut, ties, experts without tokens; a table of keep counts; and small pictures of both"},
 			&cli.StringFlag{Name: "compare", Usage: "`FILE`: hold the plan against another one, or against what other scores choose"},
 			&cli.BoolFlag{Name: "split-half", Usage: "hold each kind of text against all others, where the file of --from keeps their scores apart"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the plan to `FILE`"},

@@ -1,4 +1,5 @@
-// Package picture draws scores, plans and sizes as SVG and PNG.
+// Package picture draws scores, plans and sizes as SVG and PNG, and small ones as letters for
+// terminals ([Sketch]).
 //
 // A [Picture] comes with the table of the numbers that it shows, for those who cannot see it
 // and for those who want to know exactly. The same numbers give the same bytes on every

@@ -48,6 +48,9 @@ func (con *Console) stopProgress() {
 // ShowsProgress reports whether lines about how far a task has come are wanted.
 func (con *Console) ShowsProgress() bool { return con.progressMode() != progress.None }
 
+// ShowsUTF8 reports whether stdout is a terminal that shows more than ASCII.
+func (con *Console) ShowsUTF8() bool { return con.Width > 0 && utf8Locale() }
+
 // utf8Locale reports whether the terminal shows more than ASCII, as the locale says.
 func utf8Locale() bool {
 	if runtime.GOOS == "windows" {
