@@ -80,10 +80,18 @@ func (j *Join) Tensors(i int) []manifest.Tensor { return j.data[i] }
 // Documents returns the files beside the artifact's own.
 func (j *Join) Documents() []Document { return j.docs }
 
+// Complete returns an error when no part has some file.
+func (j *Join) Complete() error {
+	if i := slices.Index(j.part, 0); i >= 0 {
+		return fmt.Errorf("no part has file %d of %d", i+1, len(j.part))
+	}
+	return nil
+}
+
 // Pin returns the pin of the artifact, once all parts were added.
 func (j *Join) Pin() (*manifest.Pin, error) {
-	if i := slices.Index(j.part, 0); i >= 0 {
-		return nil, fmt.Errorf("no part has file %d of %d", i+1, len(j.part))
+	if err := j.Complete(); err != nil {
+		return nil, err
 	}
 	return manifest.JoinPin(j.first.Artifact, j.first.Declared, j.files, j.first.Metadata, slices.Concat(j.data...))
 }

@@ -21,8 +21,10 @@ import (
 // sizes that they have there. Other files are faults of the parts that wrote them. A model
 // file that belongs to no part is an error.
 func (g *Gathering) CheckFiles(ctx context.Context) error {
-	if err := g.checkModels(); err != nil {
-		return err
+	if len(g.faults) == 0 {
+		if err := cmpErrors(g.join.Complete, g.checkModels); err != nil {
+			return fmt.Errorf("folder %q: %w", g.path, err)
+		}
 	}
 	type wanted struct {
 		name  string
@@ -32,6 +34,9 @@ func (g *Gathering) CheckFiles(ctx context.Context) error {
 	var pending []wanted
 	for i, f := range g.join.Files() {
 		if part := g.join.Part(i + 1); part != 0 {
+			if want := gguf.ShardName(g.record.Artifact.Name, i, g.record.Artifact.Shards); f.Name != want {
+				return fmt.Errorf("folder %q: %s calls shard %d %q, want %q", g.path, parts.Name(part, g.record.Parts), i+1, f.Name, want)
+			}
 			pending = append(pending, wanted{f.Name, part, func() error { return checkSize(g.dir, f.Name, f.Size) }})
 		}
 	}
@@ -68,8 +73,8 @@ func (g *Gathering) checkModels() error {
 	}
 	names := g.names()
 	for _, e := range entries {
-		if len(g.faults) == 0 && gguf.IsModelFile(e.Name()) && !names[e.Name()] {
-			return fmt.Errorf("folder %q holds the model file %q, which is no part of the release", g.path, e.Name())
+		if gguf.IsModelFile(e.Name()) && !names[e.Name()] {
+			return fmt.Errorf("model file %q is no part of the release", e.Name())
 		}
 	}
 	return nil
@@ -105,7 +110,9 @@ func (g *Gathering) Recheck(ctx context.Context, workers int, progress manifest.
 }
 
 func (g *Gathering) fault(file int, format string, args ...any) {
-	g.faults[g.join.Part(file+1)] = fmt.Sprintf(format, args...)
+	if part := g.join.Part(file + 1); g.faults[part] == "" {
+		g.faults[part] = fmt.Sprintf(format, args...)
+	}
 }
 
 func equalSlabs(a, b *manifest.Slabs) bool {

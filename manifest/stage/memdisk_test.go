@@ -38,6 +38,7 @@ type memDisk struct {
 	wrote   int64  // bytes into temporary files of shards
 	count   int    // of operations
 	failAt  int    // the operation that fails
+	lostAt  int    // the rename that is done, and whose answer is lost
 	dieAt   int    // the operation at which the process dies
 	dead    bool   // it did
 	other   func() // what another process does before operation otherAt
@@ -102,7 +103,7 @@ func (d *memDisk) restart() {
 	for _, f := range d.names {
 		f.locked = false
 	}
-	d.count, d.failAt, d.dieAt, d.otherAt, d.dead, d.failed = 0, 0, 0, 0, false, ""
+	d.count, d.failAt, d.lostAt, d.dieAt, d.otherAt, d.dead, d.failed = 0, 0, 0, 0, 0, false, ""
 }
 
 // cutPower loses what was not synced, or some of it: any change of a name may be lost,
@@ -285,6 +286,10 @@ func (f memFolder) Rename(from, to string) error {
 		return &fs.PathError{Op: "rename", Path: from, Err: fs.ErrNotExist}
 	}
 	f.disk.change(nameChange{file, from, to})
+	if f.disk.count == f.disk.lostAt { // as NFS: the request is sent again, and then there is no such file
+		f.disk.failed = "lost"
+		return &fs.PathError{Op: "rename", Path: from, Err: fs.ErrNotExist}
+	}
 	return nil
 }
 

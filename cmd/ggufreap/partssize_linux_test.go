@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/zeebo/blake3"
+
+	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
+	"ggufreap/manifest"
+	"ggufreap/manifest/parts"
+	"ggufreap/reap"
+)
+
+// TestJoinAtRealSize joins the records of 256 parts of a release with 92 layers of 896 experts
+// in 1,148 shards, which are sparse, and prints what that costs.
+func TestJoinAtRealSize(t *testing.T) {
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	writeRealParts(t, dir, 256, 1148)
+	cmd := exec.Command(path, "assemble", "--wait", "0s", dir)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	peak := measured(t, cmd)
+	start := time.Now()
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	taken := time.Since(start)
+	const most = 256 << 20
+	fmt.Printf("join of 256 parts, 1,148 shards, 92 layers of 896 experts: %.1f s, %d MiB\n", taken.Seconds(), peak()>>20)
+	if peak() > most {
+		t.Errorf("%d bytes of memory, want at most %d", peak(), most)
+	}
+	if !exists(filepath.Join(dir, manifest.SumsName)) || exists(filepath.Join(dir, parts.Name(1, 256))) {
+		t.Error("the parts were not joined")
+	}
+}
+
+// writeRealParts writes sparse shards, and records of parts with digests that rest on nothing.
+func writeRealParts(t *testing.T, dir string, n, shards int) {
+	t.Helper()
+	files, err := gguftest.K3Real(1536, gguf.IQ1_S).WriteSparse(dir, gguf.Split{Shards: shards})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := openModel(t, files[0])
+	experts, _ := reap.FindExperts(m)
+	pin, err := manifest.PinHeaders(m, manifest.BuildOptions{Slabs: routedSlabs(experts)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range pin.Tensors {
+		fillTensor(&pin.Tensors[i])
+	}
+	costs := make([]int64, len(m.Files))
+	first := make([]int, len(m.Files)+1) // tensor of each file
+	for i, f := range m.Files {
+		costs[i] = f.Size
+		first[i+1] = first[i] + len(f.Tensors)
+		rand.Read(pin.Files[i].SHA256[:])
+	}
+	for part, files := range parts.Divide(costs, n) {
+		r := parts.New(pin, []parts.Fact{{Name: "plan", Digest: manifest.DigestBytes(nil)}})
+		r.Task, r.Program, r.Part, r.Parts = "prune", programVersion(), part+1, n
+		for _, i := range files {
+			r.Add(i+1, pin.Files[i], pin.Tensors[first[i]:first[i+1]])
+		}
+		var text bytes.Buffer
+		if err := r.Encode(&text); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, parts.Name(part+1, n)), text.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// fillTensor makes up digests that do not contradict each other.
+func fillTensor(t *manifest.Tensor) {
+	rand.Read(t.BLAKE3[:])
+	switch {
+	case t.Slabs == nil:
+	case t.Size/int64(t.Slabs.Count) <= 32:
+		t.Slabs.Bytes = make([]byte, t.Size)
+		rand.Read(t.Slabs.Bytes)
+		t.BLAKE3 = blake3.Sum256(t.Slabs.Bytes)
+	default:
+		t.Slabs.BLAKE3 = make([]byte, 32*t.Slabs.Count)
+		rand.Read(t.Slabs.BLAKE3)
+	}
+}

@@ -1,0 +1,228 @@
+package stage
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"ggufreap/manifest"
+	"ggufreap/manifest/parts"
+)
+
+const planText = "{}\n"
+
+// partRelease is a release as the command writes it: with a plan and a pin.
+func partRelease(t testing.TB, shards int) Release {
+	t.Helper()
+	r := testRelease(t, shards)
+	r.Documents = []string{"plan.json", manifest.PinName}
+	r.Known = map[string]manifest.Sum{"plan.json": sha256.Sum256([]byte(planText))}
+	return r
+}
+
+// wholeRelease is the folder that one run writes.
+func wholeRelease(t *testing.T, r Release) map[string]string {
+	t.Helper()
+	d := &memDisk{}
+	f, err := open(d, memPath, r, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pin, err := f.WriteShards(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, write := range map[string]func(io.Writer) error{
+		"plan.json":      func(w io.Writer) error { _, err := io.WriteString(w, planText); return err },
+		manifest.PinName: func(w io.Writer) error { return manifest.EncodePin(w, manifest.PinName, pin) },
+	} {
+		if err := f.WriteFile(name, write); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(f.Publish(context.Background()), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return d.files()
+}
+
+// runPart does a part as the command does.
+func runPart(d *memDisk, r Release, i, n int) error {
+	p, err := openPart(d, memPath, r, Options{Workers: 1}, Share{Part: i, Parts: n, Task: "prune", Program: "test"})
+	if errors.Is(err, ErrFinished) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = p.Write(context.Background(), map[string][]byte{"plan.json": []byte(planText)})
+	return errors.Join(err, p.Close())
+}
+
+// joinAll joins the parts, and returns those that are to be done again.
+func joinAll(d *memDisk) ([]Fault, error) {
+	g, err := gather(context.Background(), d, memPath, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer g.Close()
+	switch {
+	case g.Listed():
+		err = g.CheckListed()
+	default:
+		if err = g.CheckFiles(context.Background()); err == nil && len(g.Faults()) == 0 {
+			_, err = g.Publish()
+		}
+		if err != nil || len(g.Faults()) > 0 {
+			return g.Faults(), err
+		}
+	}
+	if err == nil {
+		_, err = g.Clear()
+	}
+	return nil, err
+}
+
+// inParts does all parts in some order, and joins them. It ends at the first error.
+func inParts(d *memDisk, r Release, order []int) error {
+	for _, i := range order {
+		if err := runPart(d, r, i+1, len(order)); err != nil {
+			return err
+		}
+	}
+	faults, err := joinAll(d)
+	if err == nil && len(faults) > 0 {
+		err = fmt.Errorf("part %d is to be done again: %s", faults[0].Part, faults[0].Why)
+	}
+	return err
+}
+
+// TestPartsOnASimulatedDisk ends the tasks of a release at every operation: it fails, the
+// process dies, power is lost, or a rename is done and its answer lost. Then all parts are
+// done again and joined: the folder is that of one run.
+func TestPartsOnASimulatedDisk(t *testing.T) {
+	r := partRelease(t, 5)
+	want := wholeRelease(t, r)
+	rng := rand.New(rand.NewPCG(newSeed(t), 18))
+	c := newTally(t, "in parts")
+	for _, n := range []int{1, 3, 8} {
+		undisturbed := &memDisk{}
+		if err := inParts(undisturbed, r, rng.Perm(n)); err != nil {
+			t.Fatal(err)
+		}
+		c.compare(t, undisturbed, want, fmt.Sprintf("%d parts", n))
+		for _, how := range []string{"fails", "dies", "loses power", "loses its answer"} {
+			stride := max(6 / *chaos, 1)
+			for at := 1 + rng.IntN(stride); at <= undisturbed.count; at += stride {
+				what := fmt.Sprintf("%d parts, operation %d %s", n, at, how)
+				d := &memDisk{}
+				switch how {
+				case "fails":
+					d.failAt = at
+				case "loses its answer":
+					d.lostAt = at
+				default:
+					d.dieAt = at
+				}
+				err := inParts(d, r, rng.Perm(n))
+				if how == "loses its answer" && err != nil {
+					t.Fatalf("%s: %v", what, err)
+				}
+				if d.failed != "" {
+					c.faults++
+				}
+				checkSound(t, d, nil, what)
+				if how == "loses power" {
+					d.cutPower(rng)
+				}
+				d.restart()
+				if err := inParts(d, r, rng.Perm(n)); err != nil {
+					t.Fatalf("%s: done again: %v", what, err)
+				}
+				c.kills++
+				c.compare(t, d, want, what)
+			}
+		}
+	}
+}
+
+// TestPartsTwiceAtOnce lets another task of some part, or a join, run before each operation of
+// a task: as doubles do that a scheduler starts. Nothing else is written than by one run.
+func TestPartsTwiceAtOnce(t *testing.T) {
+	r := partRelease(t, 4)
+	want := wholeRelease(t, r)
+	rng := rand.New(rand.NewPCG(newSeed(t), 19))
+	const n = 3
+	undisturbed := &memDisk{}
+	if err := inParts(undisturbed, r, rng.Perm(n)); err != nil {
+		t.Fatal(err)
+	}
+	joined := 0
+	for at := 1; at <= undisturbed.count; at++ {
+		for _, second := range []string{"a task", "all tasks and the join"} {
+			d := &memDisk{otherAt: at}
+			var others error
+			d.other = func() {
+				if second == "a task" {
+					others = runPart(d, r, 1+rng.IntN(n), n)
+					return
+				}
+				if others = inParts(d, r, rng.Perm(n)); others == nil {
+					joined++
+				}
+			}
+			err := inParts(d, r, rng.Perm(n))
+			what := fmt.Sprintf("%s at operation %d", second, at)
+			if others != nil {
+				t.Errorf("%s: %v", what, others)
+			}
+			checkSound(t, d, nil, what)
+			if err != nil { // the folder was joined meanwhile, and its temporary file removed
+				if err = inParts(d, r, rng.Perm(n)); err != nil {
+					t.Errorf("%s: done again: %v", what, err)
+				}
+			}
+			if got := d.files(); !maps.Equal(got, want) {
+				t.Errorf("%s: the folder holds %q, want %q, or other bytes", what, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+			}
+		}
+	}
+	if joined == 0 {
+		t.Error("no join ran while a task did")
+	}
+}
+
+// TestPartsOfOtherWork refuses to write or to join parts of different releases in one folder.
+func TestPartsOfOtherWork(t *testing.T) {
+	r := partRelease(t, 4)
+	for name, change := range map[string]func(r *Release, n *int){
+		"another plan":          func(r *Release, _ *int) { r.Origin = []Fact{{Name: "plan", Digest: manifest.DigestBytes(nil)}} },
+		"another cut":           func(r *Release, _ *int) { *r = partRelease(t, 5) },
+		"other documents":       func(r *Release, _ *int) { r.Known = map[string]manifest.Sum{"plan.json": {1}} },
+		"another number":        func(_ *Release, n *int) { *n = 3 },
+		"another stem":          func(r *Release, _ *int) { r.Stem = "other" },
+		"another order of work": func(r *Release, _ *int) { r.Documents = []string{manifest.PinName, "plan.json"} },
+	} {
+		d := &memDisk{}
+		if err := runPart(d, r, 1, 2); err != nil {
+			t.Fatal(err)
+		}
+		before := d.files()
+		other, n := r, 2
+		change(&other, &n)
+		for i := 1; i <= n; i++ {
+			if err := runPart(d, other, i, n); err == nil {
+				t.Errorf("%s: part %d was written beside %s", name, i, parts.Name(1, 2))
+			}
+		}
+		if !maps.Equal(d.files(), before) {
+			t.Errorf("%s: what was refused changed the folder", name)
+		}
+	}
+}
