@@ -22,6 +22,21 @@ type Fetcher interface {
 	FetchAt(p []byte, off int64) (int, error)
 }
 
+// A FarReader is a file far away.
+type FarReader interface {
+	io.ReaderAt
+	Fetcher
+}
+
+// ReadThrough has a file far away read through another source of the same bytes from now on,
+// such as one that looks at them. Readers and views that there are keep theirs. A file of this
+// machine is left alone.
+func (f *File) ReadThrough(wrap func(far FarReader) io.ReaderAt) {
+	if far, ok := f.r.(FarReader); ok {
+		f.r = wrap(far)
+	}
+}
+
 // Prefetch announces bytes of the whole file, header included, as [Prefetcher].
 func (f *File) Prefetch(off, n int64) { prefetch(f.r, off, n) }
 

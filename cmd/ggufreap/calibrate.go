@@ -110,7 +110,7 @@ func calibrateAction(con *ui.Console, c *cli.Context) error {
 	}
 	defer s.Close()
 	warnOfSource(con, s)
-	if err := s.bindPin(c, c.String("pin")); err != nil {
+	if err := s.bindPin(c, c.String("pin"), ""); err != nil {
 		return err
 	}
 	if err := checkMeasurable(s, campaign); err != nil {

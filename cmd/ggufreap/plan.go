@@ -63,7 +63,7 @@ func planAction(con *ui.Console, c *cli.Context) error {
 	}
 	defer s.Close()
 	warnOfSource(con, s)
-	if err := s.bindPin(c, c.String("pin")); err != nil {
+	if err := s.bindPin(c, c.String("pin"), ""); err != nil {
 		return err
 	}
 	ch, err := choose(con, c, s)

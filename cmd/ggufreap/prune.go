@@ -92,7 +92,7 @@ func pruneAction(con *ui.Console, c *cli.Context) error {
 			return err
 		}
 	}
-	if err := s.bindPin(c, c.String("source-pin")); err != nil {
+	if err := s.bindPin(c, c.String("source-pin"), c.String("output")); err != nil {
 		return err
 	}
 	d, err := newDerivative(con, c, s)

@@ -492,41 +492,73 @@ func (w *bitFlip) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// TestBadExpertIsFetchedAgain changes a byte of an expert on its way: with the source's pin
-// it is noticed as it arrives and fetched again, and when it is wrong each time the run ends
-// and nothing is published.
-func TestBadExpertIsFetchedAgain(t *testing.T) {
+// TestBadPartIsFetchedAgain changes a byte of an expert, a router, a bias and a tensor without
+// experts on its way: with the source's pin it is noticed as it arrives and fetched again, and
+// when it is wrong each time the run ends and nothing is published.
+func TestBadPartIsFetchedAgain(t *testing.T) {
 	h, files := onHub(t, wideExperts(), 5)
 	dir := t.TempDir()
-	pin, local := filepath.Join(dir, "pin.json.zst"), filepath.Join(dir, "local")
+	pin, first := filepath.Join(dir, "pin.json.zst"), h.File(filepath.Base(files[0]))
 	succeed(t, "pin", "-o", pin, files[0])
-	succeed(t, "prune", "--keep", "12", "--source-pin", pin, "-o", local, files[0])
-	tensor := openModel(t, files[0]).Tensor("blk.1.ffn_down_exps.weight")
-	name, slab := filepath.Base(tensor.File().Name), tensor.Size/32
-	for _, times := range []int{1, 99} {
-		var flipped atomic.Int64
-		h.Fault = func(w http.ResponseWriter, r *http.Request) bool {
-			var from, last int64
-			fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &from, &last)
-			if filepath.Base(r.URL.Path) != name || from < tensor.DataOffset() || last >= tensor.DataOffset()+tensor.Size || last-from+1 < slab || flipped.Add(1) > int64(times) {
-				return false
+	m := openModel(t, files[0])
+	for _, command := range [][]string{
+		{"prune", "--keep", "12", "--source-pin", pin},
+		{"reshard", "--shards", "3", "--source-pin", pin},
+	} {
+		local := filepath.Join(dir, command[0])
+		line := append(append(command, "-o", local), files[0])
+		succeed(t, line...)
+		for _, name := range []string{"blk.1.ffn_down_exps.weight", "blk.2.ffn_gate_inp.weight", "blk.2.exp_probs_b.bias", "output_norm.weight", "token_embd.weight"} {
+			tensor := m.Tensor(name)
+			kept := 0
+			if pruned := openModel(t, filepath.Join(local)); command[0] == "prune" && strings.HasPrefix(name, "blk.") {
+				kept = keptExpert(t, tensor, pruned.Tensor(name))
 			}
-			h.Answer(&bitFlip{w, 100}, r)
-			return true
-		}
-		out := filepath.Join(dir, fmt.Sprint(times))
-		r := ggufreap(t, "prune", "--keep", "12", "--source-pin", pin, "-o", out, h.File(filepath.Base(files[0])))
-		if times == 1 {
-			if r.code != exitOK || flipped.Load() < 2 {
-				t.Errorf("exit %d after %d changes, stderr %s", r.code, flipped.Load(), r.stderr)
+			bad := tensor.DataOffset() + tensor.Size/32*int64(kept) + 1
+			for _, times := range []int64{1, 99} {
+				var flipped atomic.Int64
+				h.Fault = func(w http.ResponseWriter, r *http.Request) bool {
+					var from, last int64
+					fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &from, &last)
+					if filepath.Base(r.URL.Path) != filepath.Base(tensor.File().Name) || from > bad || last < bad || flipped.Add(1) > times {
+						return false
+					}
+					h.Answer(&bitFlip{w, int(bad - from)}, r)
+					return true
+				}
+				out := filepath.Join(dir, fmt.Sprint(command[0], name, times))
+				r := ggufreap(t, append(append(slices.Clone(command), "-o", out), first)...)
+				if times == 1 {
+					if r.code != exitOK || flipped.Load() < 2 {
+						t.Errorf("%s, %s: exit %d after %d changes, stderr %s", command[0], name, r.code, flipped.Load(), r.stderr)
+					}
+					sameFolder(t, folder(t, out), folder(t, local))
+					continue
+				}
+				if r.code != exitFailed || !strings.Contains(r.stderr, "also when it was asked for again") || !strings.Contains(r.stderr, name) || exists(filepath.Join(out, "MANIFEST.sha256")) {
+					t.Errorf("%s, %s: exit %d, stderr %s", command[0], name, r.code, r.stderr)
+				}
 			}
-			sameFolder(t, folder(t, out), folder(t, local))
-			continue
-		}
-		if r.code != exitFailed || !strings.Contains(r.stderr, "also when it was asked for again") || exists(filepath.Join(out, "MANIFEST.sha256")) {
-			t.Errorf("exit %d, stderr %s", r.code, r.stderr)
 		}
 	}
+}
+
+// keptExpert returns which of the source's experts is the first of a pruned tensor.
+func keptExpert(t *testing.T, source, pruned *gguf.Tensor) int {
+	t.Helper()
+	size := source.Size / 32
+	want := make([]byte, size)
+	if _, err := pruned.Reader().ReadAt(want, 0); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, size)
+	for i := range 32 {
+		if _, err := source.Reader().ReadAt(got, int64(i)*size); err == nil && bytes.Equal(got, want) {
+			return i
+		}
+	}
+	t.Fatalf("no expert of %s is the first one kept", source.Name)
+	return 0
 }
 
 // TestSourceOnTheHubChanges ends a run, and refuses to go on, when the source is no longer

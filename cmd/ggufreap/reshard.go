@@ -13,6 +13,7 @@ import (
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
+	"ggufreap/manifest"
 )
 
 const reshardHelp = `Split a model, merge its shards, or cut it anew. No weight changes.
@@ -50,6 +51,10 @@ func reshardCommand(con *ui.Console) *cli.Command {
 		Flags: slices.Concat(
 			args.In("How to cut", append(splitFlags(),
 				&cli.BoolFlag{Name: "repair-split", Usage: "take a model whose split keys are wrong and nothing else, and write right ones"})...),
+			args.In("The source's bytes",
+				&cli.StringFlag{Name: "source-pin", Usage: "`FILE`: stop at the first part that is read and is not the one that this pin has"},
+				&cli.StringFlag{Name: "source-digest", Usage: "`D`: refuse a source whose pin has another pin digest"},
+			),
 			args.In("Metadata", editFlags()...),
 			args.In("Output", slices.Concat(releaseFlags("the folder to write", "that of the source"), []cli.Flag{onlyFlag(), typeFlag()}, layoutFlags(), progressFlags(con))...),
 			fetchFlags(),
@@ -69,6 +74,9 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 	if err := cmp.Or(checkFolder(c), checkOnly(c)); err != nil {
 		return err
 	}
+	if c.IsSet("source-digest") && !c.IsSet("source-pin") {
+		return args.Usagef("--source-digest is what the source's pin must have: give it with --source-pin")
+	}
 	m, err := openArtifact(con, c)
 	if err != nil {
 		return err
@@ -86,6 +94,10 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 		con.Notef("right split keys are written in place of: %v", p)
 	}
 	stem, err := stemFlag(c, m.Name)
+	if err != nil {
+		return err
+	}
+	derivation, err := copyOf(c, m)
 	if err != nil {
 		return err
 	}
@@ -109,6 +121,9 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 		Slabs:  soundSlabs(m),
 		IDs:    soundIDs(m),
 		Whole:  true,
+		Inputs: typedInputs(c),
+
+		Derivation: derivation,
 	}
 	if err := judgeLayout(con, c, r); err != nil {
 		return err
@@ -125,6 +140,22 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 		return err
 	}
 	return r.CheckRoom(writeOptions(c))
+}
+
+// copyOf says that every tensor is that of a pinned source, nil where no pin was given.
+func copyOf(c *cli.Context, m *gguf.Model) (*manifest.Derivation, error) {
+	path := c.String("source-pin")
+	if path == "" {
+		return nil, nil
+	}
+	pin, err := pinOf(c, path, m, c.String("output"))
+	if err != nil {
+		return nil, err
+	}
+	d := manifest.NewDerivation(pin)
+	d.Keep = func(string) []int { return nil }
+	d.File = func(tensor string) string { return text.Safe(m.Tensor(tensor).File().Name) }
+	return d, nil
 }
 
 // checkSplit refuses a model that cannot be cut anew. With --repair-split it returns the faults
@@ -150,6 +181,9 @@ func reportReshard(con *ui.Console, c *cli.Context, r *release.Release) error {
 		return con.JSON(r.Document())
 	}
 	describeFetched(con, r.Source)
+	if r.Derivation != nil && r.Pin != nil {
+		con.Field("source bytes", "every tensor is the pinned one, of %s", text.Safe(c.String("source-pin")))
+	}
 	if r.Verified > 0 {
 		con.Field("checked", "sha256 of %d of %s as the hub states it", r.Verified, text.Files(len(r.Source.Files)))
 	}

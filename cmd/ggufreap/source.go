@@ -138,19 +138,27 @@ func warnOfSource(con *ui.Console, s *source) {
 }
 
 // bindPin reads the pin of the source, which lets plan and release name the weights.
-func (s *source) bindPin(c *cli.Context, path string) error {
+func (s *source) bindPin(c *cli.Context, path, scratch string) error {
 	if path == "" {
 		return nil
 	}
+	var err error
+	s.pin, err = pinOf(c, path, s.Model, scratch)
+	return err
+}
+
+// pinOf reads the pin of a model, and refuses that of another one. From then on the model is
+// read through a look at each part, if it is far away; large ones wait in the folder scratch.
+func pinOf(c *cli.Context, path string, m *gguf.Model, scratch string) (*manifest.Pin, error) {
 	pin, err := readSourcePin(c, path)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := pin.CheckHeaders(s.Model); err != nil {
-		return fmt.Errorf("%s: the pin of another model, %q: %w", text.Safe(path), pin.Artifact.Name, err)
+	if err := pin.CheckHeaders(m); err != nil {
+		return nil, fmt.Errorf("%s: the pin of another model, %q: %w", text.Safe(path), pin.Artifact.Name, err)
 	}
-	s.pin = pin
-	return nil
+	pin.Guard(m, scratch)
+	return pin, nil
 }
 
 // weights returns the weights digest of a pinned source, or "".

@@ -33,10 +33,12 @@ func (r *Release) findFinished(ctx context.Context, con *ui.Console, o Options) 
 		}
 	}
 	var err error
-	if r.pinnable() == nil {
-		r.Pin, err = manifest.ReadPin(filepath.Join(r.Folder, manifest.PinName))
-	} else {
+	if r.pinnable() != nil {
 		r.Pin, err = r.listed()
+		return err
+	}
+	if r.Pin, err = manifest.ReadPin(filepath.Join(r.Folder, manifest.PinName)); err == nil && r.Derivation != nil {
+		err = r.Derivation.CheckAll(r.Pin)
 	}
 	return err
 }

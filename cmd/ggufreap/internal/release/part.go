@@ -40,11 +40,6 @@ func WritePart(ctx context.Context, con *ui.Console, r *Release, o Options, shar
 		return nil, explainRefusal(err, r.Folder, o)
 	}
 	defer folder.Close()
-	if r.Derivation != nil {
-		for _, shard := range r.Layout.Shards {
-			shard.Views = r.Derivation.Reread(shard.Views)
-		}
-	}
 	if o.Recheck {
 		if err := folder.Recheck(ctx); err != nil {
 			return nil, err

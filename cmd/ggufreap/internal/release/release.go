@@ -194,11 +194,6 @@ func Write(ctx context.Context, con *ui.Console, r *Release, o Options) error {
 	if err := r.watchSums(ctx, folder); err != nil {
 		return errors.Join(err, folder.Close())
 	}
-	if r.Derivation != nil {
-		for _, shard := range r.Layout.Shards {
-			shard.Views = r.Derivation.Reread(shard.Views)
-		}
-	}
 	announce(con, r, folder, o)
 	if err := r.pinnable(); err != nil {
 		con.Warnf("the release gets no %s: %v", manifest.PinName, err)
