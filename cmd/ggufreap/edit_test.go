@@ -109,6 +109,75 @@ func TestEditedKeysAreStated(t *testing.T) {
 	}
 }
 
+// TestEditCarriesDocumentsOver edits and cuts anew a release with everything in its folder: what
+// stays true comes along, the rest is named, and what is made proves itself.
+func TestEditCarriesDocumentsOver(t *testing.T) {
+	model := reportFolder(t)
+	if err := os.WriteFile("terms.txt", []byte("Terms.\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	succeed(t, "prune", "--plan", "plan.json", "--card", "--license-file", "terms.txt", "--source-pin", "source.json", "-o", "published", model)
+	for name, line := range map[string][]string{
+		"edited": {"edit", "--set", "general.url=x"},
+		"recut":  {"reshard", "--shards", "2"},
+	} {
+		r := ggufreap(t, append(line, "-o", name, "published")...)
+		if r.code != exitOK || !strings.Contains(r.stderr, "not carried over, since it may speak of the files as they were: README.md\n") {
+			t.Fatalf("%s: exit %d\n%s", name, r.code, r.stderr)
+		}
+		for _, doc := range []string{"plan.json", "LICENSE", "source.pin.json.zst"} {
+			was, err := os.ReadFile(filepath.Join("published", doc))
+			is, err2 := os.ReadFile(filepath.Join(name, doc))
+			if err != nil || err2 != nil || !bytes.Equal(was, is) {
+				t.Errorf("%s: %s was not carried over: %v, %v", name, doc, err, err2)
+			}
+		}
+		if said := succeed(t, "verify", name); !strings.Contains(said, "unproven        0 bytes") {
+			t.Errorf("%s does not prove itself:\n%s", name, said)
+		}
+	}
+}
+
+// TestSetReadsStandardInput sets a template that a pipe delivers.
+func TestSetReadsStandardInput(t *testing.T) {
+	source := writeModel(t, smallK3(), 1)[0]
+	out := filepath.Join(t.TempDir(), "out")
+	r := ggufreapFrom(t, "{{ piped }}", "edit", "--set", "tokenizer.chat_template=@-", "-o", out, source)
+	if r.code != exitOK {
+		t.Fatalf("exit %d\n%s", r.code, r.stderr)
+	}
+	if got := mustOpenModel(t, out).Metadata().Text("tokenizer.chat_template"); got != "{{ piped }}" {
+		t.Errorf("the template is %q", got)
+	}
+	r = ggufreapFrom(t, "x", "edit", "--set", "general.name=@-", "--set", "general.url=@-", "-o", out+"2", source)
+	if r.code != exitFailed || !strings.Contains(r.stderr, "can be read once") {
+		t.Errorf("exit %d\n%s", r.code, r.stderr)
+	}
+}
+
+// TestForceRemovesSignatures replaces a signed release, whose signature fits nothing any more.
+func TestForceRemovesSignatures(t *testing.T) {
+	source := writeModel(t, smallK3(), 1)[0]
+	out := filepath.Join(t.TempDir(), "out")
+	succeed(t, "reshard", "--shards", "1", "-o", out, source)
+	for _, name := range []string{"MANIFEST.sha256.sig", "model.sig", "provenance.dsse.json"} {
+		if err := os.WriteFile(filepath.Join(out, name), []byte("signed"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := ggufreap(t, "reshard", "--shards", "2", "--name", "other", "--force", "-o", out, source)
+	if r.code == exitOK {
+		t.Fatal("a folder with another model was taken")
+	}
+	r = ggufreap(t, "edit", "--set", "general.url=x", "--force", "-o", out, source)
+	if r.code != exitOK || strings.Count(r.stderr, "was removed: it vouched for the release that was replaced") != 3 {
+		t.Errorf("exit %d\n%s", r.code, r.stderr)
+	}
+	if r := ggufreap(t, "verify", "--strict", out); r.code != exitOK {
+		t.Errorf("verify: exit %d\n%s", r.code, r.stdout)
+	}
+}
+
 func TestEditRefuses(t *testing.T) {
 	source := writeModel(t, smallK3(), 3)[0]
 	out := filepath.Join(t.TempDir(), "out")
@@ -121,6 +190,7 @@ func TestEditRefuses(t *testing.T) {
 		{[]string{"--set", "=x"}, "want KEY=VALUE"},
 		{[]string{"--rename", "general.name"}, "want OLD=NEW"},
 		{[]string{"--set", "general.new=x"}, "--set KEY:TYPE=VALUE"},
+		{[]string{"--set", "general.name=a\xff"}, "no UTF-8"},
 		{[]string{"--set", "kimi-k3.rope.freq_base:f32=1"}, "--force changes it"},
 		{[]string{"--set", "split.count=9", "--force"}, "how the model is cut"},
 		{[]string{"--unset", "general.none"}, "is not there"},

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -10,6 +11,7 @@ import (
 	"ggufreap/cmd/ggufreap/internal/args"
 	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 	"ggufreap/gguf/edit"
 )
@@ -17,7 +19,7 @@ import (
 // editFlags are those that change metadata.
 func editFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "set", Usage: "`KEY=VALUE`: give a key this value, of the type that it has; KEY:TYPE=VALUE for another type (u32, str, bool, str[] and so on), lists as JSON, KEY=@FILE for what a file holds (repeatable)"},
+		&cli.StringSliceFlag{Name: "set", Usage: "`KEY=VALUE`: give a key this value, of the type that it has; KEY:TYPE=VALUE for another type (u32, str, bool, str[] and so on), lists as JSON, KEY=@FILE for what a file holds, KEY=@- for standard input (repeatable)"},
 		&cli.StringSliceFlag{Name: "unset", Usage: "`KEY`: remove a key (repeatable)"},
 		&cli.StringSliceFlag{Name: "rename", Usage: "`OLD=NEW`: give a key another name (repeatable)"},
 	}
@@ -25,7 +27,7 @@ func editFlags() []cli.Flag {
 
 // readChanges reads what the flags of editFlags ask for: first what is renamed, then what is
 // removed, then what is set.
-func readChanges(c *cli.Context) ([]edit.Change, error) {
+func readChanges(c *cli.Context, stdin io.Reader) ([]edit.Change, error) {
 	var changes []edit.Change
 	for _, pair := range c.StringSlice("rename") {
 		old, key, ok := strings.Cut(pair, "=")
@@ -37,8 +39,15 @@ func readChanges(c *cli.Context) ([]edit.Change, error) {
 	for _, key := range c.StringSlice("unset") {
 		changes = append(changes, edit.Change{Key: key})
 	}
+	streams := 0
 	for _, pair := range c.StringSlice("set") {
-		change, err := readSet(pair)
+		if strings.HasSuffix(pair, "=@"+files.Stdin) {
+			streams++
+		}
+		if streams > 1 {
+			return nil, args.Usagef("--set %s: standard input can be read once", text.Safe(pair))
+		}
+		change, err := readSet(pair, stdin)
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +57,7 @@ func readChanges(c *cli.Context) ([]edit.Change, error) {
 }
 
 // readSet reads one value of --set.
-func readSet(pair string) (edit.Change, error) {
+func readSet(pair string, stdin io.Reader) (edit.Change, error) {
 	key, value, ok := strings.Cut(pair, "=")
 	if !ok || key == "" {
 		return edit.Change{}, args.Usagef("--set is %q, want KEY=VALUE", pair)
@@ -62,7 +71,7 @@ func readSet(pair string) (edit.Change, error) {
 	case strings.HasPrefix(path, "@"):
 		set.Data = path // @@ for a text that begins with one
 	case file:
-		data, err := files.Read(path)
+		data, err := files.ReadInput(stdin, path)
 		if err != nil {
 			return edit.Change{}, err
 		}
@@ -74,7 +83,7 @@ func readSet(pair string) (edit.Change, error) {
 // applyChanges returns metadata with the given changes and what the flags ask for, and states
 // which keys that were.
 func applyChanges(c *cli.Context, md *gguf.Metadata, changes ...edit.Change) (*gguf.Metadata, []edit.Change, error) {
-	asked, err := readChanges(c)
+	asked, err := readChanges(c, c.App.Reader)
 	if changes = append(changes, asked...); err != nil || len(changes) == 0 {
 		return md, nil, err
 	}

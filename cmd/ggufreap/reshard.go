@@ -22,8 +22,9 @@ Usage:
   ggufreap reshard [flags] -o DIR MODEL
 
 Tensors keep their bytes and their order, metadata its types, bytes and order;
-only the split keys change. The source is only read. DIR gets the files and,
-last of all, MANIFEST.sha256: a folder with a manifest is finished.
+only the split keys change. The source is only read. DIR gets the files, of a
+release its plan.json, its source's pin and its LICENSE too, and, last of all,
+MANIFEST.sha256: a folder with a manifest is finished.
 
 Merging the shards of a model that was one file gives that file back, byte for
 byte, if it had no split keys and its data stood in order, each tensor padded
@@ -124,6 +125,9 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 		Inputs: typedInputs(c),
 
 		Derivation: derivation,
+	}
+	if err := carryOver(con, m, r); err != nil {
+		return err
 	}
 	if err := judgeLayout(con, c, r); err != nil {
 		return err

@@ -24,7 +24,7 @@ type Change struct {
 
 // A Text is a value that is to be set, as it was typed.
 type Text struct {
-	Type string // "u32", "str[]"; "" for that of the value that is there
+	Type string // "u32", "str[]"; "" for that of the value that is there, or of a well-known key
 	Data string // of a list: a JSON list
 }
 
@@ -50,11 +50,23 @@ func Apply(md *gguf.Metadata, changes []Change, computing bool) (*gguf.Metadata,
 	return md, nil
 }
 
+// typeOf returns the type that the value is to have: as it was typed, else that of the value
+// that is there, else the one that everybody gives the key, else "".
+func (c Change) typeOf(md *gguf.Metadata, old gguf.Value, there bool) string {
+	switch {
+	case c.Value.Type != "":
+		return c.Value.Type
+	case there:
+		return old.TypeName()
+	}
+	return knownType(md.Architecture(), c.Key)
+}
+
 func (c Change) apply(md *gguf.Metadata) (*gguf.Metadata, error) {
 	old, there := md.Get(c.Key)
 	switch {
 	case c.Value != nil:
-		v, err := c.Value.value(old, there)
+		v, err := c.Value.value(c.typeOf(md, old, there))
 		if err != nil {
 			return nil, err
 		}

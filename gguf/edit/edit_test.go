@@ -37,6 +37,13 @@ func TestApply(t *testing.T) {
 		{set("general.new", "bool", "true"), "general.new", gguf.BoolValue(true)},
 		{set("general.new", "f64", "1e-3"), "general.new", gguf.Float64Value(1e-3)},
 		{set("tokenizer.ggml.eos_token_id", "", "9"), "tokenizer.ggml.eos_token_id", gguf.Uint32Value(9)},
+		{set("general.url", "", "x"), "general.url", gguf.TextValue("x")},
+		{set("tokenizer.chat_template", "", "{{ a }}\n"), "tokenizer.chat_template", gguf.TextValue("{{ a }}\n")},
+		{set("tokenizer.ggml.eot_token_id", "", "3"), "tokenizer.ggml.eot_token_id", gguf.Uint32Value(3)},
+		{set("tokenizer.ggml.add_bos_token", "", "true"), "tokenizer.ggml.add_bos_token", gguf.BoolValue(true)},
+		{set("general.base_model.0.name", "", "x"), "general.base_model.0.name", gguf.TextValue("x")},
+		{set("general.base_model.count", "", "1"), "general.base_model.count", gguf.Uint32Value(1)},
+		{set("general.languages", "", `["en"]`), "general.languages", gguf.TextsValue("en")},
 		{Change{Key: "general.odd", Rename: "general.even"}, "general.even", gguf.Int8Value(-3)},
 	} {
 		before := sample()
@@ -84,6 +91,10 @@ func TestApplyRefuses(t *testing.T) {
 		{set("general.tags", "", "[1]"), "item 1 is 1, want a string"},
 		{set("general.tags", "", `["a", null]`), "item 2 is null"},
 		{set("general.list", "", "[1, 65536]"), "item 2"},
+		{set("general.name", "", "a\xffb"), "byte 1 of the text is no UTF-8"},
+		{set("general.name", "str", "\xed\xa0\x80"), "byte 0 of the text"},
+		{set("general.tags", "", "[\"a\xff\"]"), "item 1"},
+		{set("y.context_length", "", "1"), "nothing says what type"},
 		{set("split.count", "", "2"), "how the model is cut"},
 		{set("reap.plan_digest", "str", "x"), "states how the model was made"},
 		{Change{Key: "general.none"}, "is not there"},
@@ -101,6 +112,19 @@ func TestApplyRefuses(t *testing.T) {
 		}
 		if _, err := Apply(sample(), []Change{set(key, "u32", "1")}, true); err != nil {
 			t.Errorf("%s, forced: %v", key, err)
+		}
+	}
+}
+
+// A key below the architecture has the type that converters give it.
+func TestKnownArchitectureKeys(t *testing.T) {
+	md, err := Apply(sample(), []Change{{Key: "x.context_length", Value: &Text{"", "4096"}}, {Key: "x.rope.scaling.factor", Value: &Text{"", "4"}}}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{"x.context_length": "u32", "x.rope.scaling.factor": "f32"} {
+		if v, _ := md.Get(key); v.TypeName() != want {
+			t.Errorf("%s is %s, want %s", key, v.TypeName(), want)
 		}
 	}
 }

@@ -7,18 +7,15 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"ggufreap/gguf"
 )
 
-// value makes the value that takes the place of old.
-func (t *Text) value(old gguf.Value, there bool) (gguf.Value, error) {
-	name := t.Type
-	if name == "" && !there {
-		return gguf.Value{}, errors.New("is not there, and nothing says what type it is to have")
-	}
+// value makes the value of a type.
+func (t *Text) value(name string) (gguf.Value, error) {
 	if name == "" {
-		name = old.TypeName()
+		return gguf.Value{}, errors.New("is not there, and nothing says what type it is to have")
 	}
 	element, list := strings.CutSuffix(name, "[]")
 	typ, err := gguf.ParseValueType(element)
@@ -44,6 +41,9 @@ func array(typ gguf.ValueType, text string) (gguf.Value, error) {
 	for i, item := range raw {
 		text := string(item)
 		if typ == gguf.Text {
+			if err := checkText(text); err != nil {
+				return gguf.Value{}, fmt.Errorf("item %d: %w", i+1, err)
+			}
 			if text == "null" || json.Unmarshal(item, &text) != nil {
 				return gguf.Value{}, fmt.Errorf("item %d is %s, want a string", i+1, item)
 			}
@@ -70,7 +70,7 @@ func example(typ gguf.ValueType) string {
 func scalar(typ gguf.ValueType, text string) (gguf.Value, error) {
 	switch typ {
 	case gguf.Text:
-		return gguf.TextValue(text), nil
+		return gguf.TextValue(text), checkText(text)
 	case gguf.Bool:
 		if text != "true" && text != "false" {
 			return gguf.Value{}, fmt.Errorf("%q is no bool, want true or false", text)
@@ -90,6 +90,17 @@ func scalar(typ gguf.ValueType, text string) (gguf.Value, error) {
 		return gguf.Value{}, fmt.Errorf("%q is no %s", text, typ)
 	}
 	return zeros[typ].WithInt(n)
+}
+
+// checkText refuses bytes that are no UTF-8: a text of the format is, and JSON would replace
+// them in silence.
+func checkText(text string) error {
+	for at, r := range text {
+		if _, size := utf8.DecodeRuneInString(text[at:]); r == utf8.RuneError && size == 1 {
+			return fmt.Errorf("byte %d of the text is no UTF-8", at)
+		}
+	}
+	return nil
 }
 
 // zeros are values of the types that hold integers of at most 64 bits with a sign.

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"ggufreap/gguf"
@@ -81,7 +82,7 @@ func (f *Folder) checkEntries() error {
 	if err != nil {
 		return err
 	}
-	f.kept, f.listed, f.parts = nil, false, map[string]bool{}
+	f.kept, f.void, f.listed, f.parts = nil, nil, false, map[string]bool{}
 	for _, e := range entries {
 		name := e.Name()
 		switch {
@@ -99,6 +100,8 @@ func (f *Folder) checkEntries() error {
 			return fmt.Errorf("output folder %q holds the model file %q, which is no part of the release", f.path, name)
 		case strings.HasSuffix(name, partSuffix):
 			return fmt.Errorf("output folder %q holds the unfinished file %q of an earlier run", f.path, name)
+		case slices.Contains(f.release.Vouchers, name):
+			f.void = append(f.void, name)
 		default:
 			f.kept = append(f.kept, name)
 		}
@@ -151,6 +154,9 @@ func (f *Folder) checkRoom() error {
 		return err
 	}
 	if room.Free >= 0 && need > room.Free {
+		need -= f.shared(room.Block)
+	}
+	if room.Free >= 0 && need > room.Free {
 		return &SpaceError{f.path, need, room.Free}
 	}
 	for i, shard := range f.release.Layout.Shards {
@@ -181,10 +187,24 @@ func (f *Folder) need(block int64) (int64, error) {
 	var n int64
 	for i, shard := range f.release.Layout.Shards {
 		if f.journal.beginning(i).size < shard.Size {
-			n += max((shard.Size+block-1)/block*block-there[f.release.shardName(i)], 0)
+			n += max(blocks(shard.Size, block)-there[f.release.shardName(i)], 0)
 		}
 	}
 	return n, nil
+}
+
+// blocks returns the bytes of the blocks that so many bytes take.
+func blocks(size, block int64) int64 { return (size + block - 1) / block * block }
+
+// shared returns the bytes that shards do not take, since they have the blocks of other files.
+func (f *Folder) shared(block int64) int64 {
+	var n int64
+	for i, path := range f.release.Same {
+		if f.journal.beginning(i).size == 0 && f.dir.Shares(path) {
+			n += blocks(f.release.Layout.Shards[i].Size, block)
+		}
+	}
+	return n
 }
 
 // tryName makes and removes an empty file of the longest name that is to be made, since

@@ -54,6 +54,24 @@ func TestShardsThatStayTheSame(t *testing.T) {
 	}
 }
 
+// TestRoomForSharedBlocks asks for no room for shards that take none.
+func TestRoomForSharedBlocks(t *testing.T) {
+	r := testRelease(t, 3)
+	r.Same = map[int]string{1: "a", 2: "b"}
+	for _, clones := range []bool{false, true} {
+		d := &memDisk{clones: clones, size: r.Layout.Shards[0].Size + 64<<10}
+		d.size = min(d.size, r.Layout.Bytes()-1)
+		f, err := openFine(d, r, Options{})
+		var space *SpaceError
+		if errors.As(err, &space) == clones {
+			t.Errorf("clones %t: got %v", clones, err)
+		}
+		if err == nil {
+			f.Close()
+		}
+	}
+}
+
 // TestResumeKnowsEmptyTensors goes on with a shard that ends in a tensor without data.
 func TestResumeKnowsEmptyTensors(t *testing.T) {
 	r := testRelease(t, 1)

@@ -31,6 +31,9 @@ type Release struct {
 	// Known are the sums of documents whose bytes are known beforehand. By them a finished
 	// release is told from another one.
 	Known map[string]manifest.Sum
+	// Vouchers are names of files that vouch for a list of sums. Those that are there do not
+	// fit the list that takes its place, and are removed before it is.
+	Vouchers []string
 	// Origin names what the release is made from. An interrupted release goes on only
 	// when it is made from the same.
 	Origin []Fact
@@ -104,6 +107,7 @@ type Folder struct {
 	kept    []string        // files that were there before and stay
 	parts   map[string]bool // shards of which an earlier run left a temporary file
 	listed  bool            // there is a list of sums of an earlier release
+	void    []string        // files that vouch for it
 
 	least   int64        // bytes that are kept at a time, at the least
 	staged  []stagedFile // written, in order
@@ -316,6 +320,10 @@ func (f *Folder) Resumed() (bytes int64, redone []string) {
 	}
 	return f.resumed, redone
 }
+
+// Voided returns the names of files that vouched for the release that was replaced, and were
+// removed with its list of sums.
+func (f *Folder) Voided() []string { return f.void }
 
 // Close ends the writing. When it was not published, what is durable of its shards and the
 // journal stay, so that Resume can go on with them. With nothing durable, nothing is

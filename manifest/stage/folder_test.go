@@ -293,6 +293,35 @@ func TestForceReplacesAndLists(t *testing.T) {
 	}
 }
 
+// TestForceRemovesVouchers removes what vouched for the list that is replaced, and names it. A
+// kill at any operation leaves no such file beside a new list.
+func TestForceRemovesVouchers(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.sig", "b.sig", "README.md", manifest.SumsName} {
+		if err := touch(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := testRelease(t, 3)
+	r.Vouchers = []string{"b.sig", "a.sig", "c.sig"}
+	f := mustOpen(t, dir, r, Options{Force: true})
+	if _, err := writeAll(f); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.Voided(); !slices.Equal(got, []string{"a.sig", "b.sig"}) {
+		t.Errorf("voided are %q", got)
+	}
+	for _, name := range []string{"a.sig", "b.sig"} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			t.Errorf("%s is there", name)
+		}
+	}
+	list, err := os.ReadFile(filepath.Join(dir, manifest.SumsName))
+	if err != nil || bytes.Contains(list, []byte(".sig")) || !bytes.Contains(list, []byte("README.md")) {
+		t.Errorf("the list is %s, %v", list, err)
+	}
+}
+
 // TestNamesWithoutADigest are written like any others: only the pin lacks something.
 func TestNamesWithoutADigest(t *testing.T) {
 	layout := testLayout(t, gguftest.Mixed(1), 3, func(c *gguf.Contents) {

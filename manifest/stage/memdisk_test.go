@@ -395,6 +395,9 @@ func (h *memHandle) Truncate(size int64) error {
 	return nil
 }
 
+// Shares tells whether Clone would.
+func (f memFolder) Shares(string) bool { return f.disk.clones }
+
 // Clone copies a file of the system's where the disk can clone.
 func (h *memHandle) Clone(path string) error {
 	h.disk.mu.Lock()

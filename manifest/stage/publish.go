@@ -111,14 +111,21 @@ func (f *Folder) sum(ctx context.Context, name string, w *pass.Worker) (manifest
 	return hasher.Sum(), nil
 }
 
-// dropOldList removes the list of an earlier release before its files are replaced, so
-// that no list ever stands beside files that it does not describe.
+// dropOldList removes the list of an earlier release before its files are replaced, and what
+// vouches for that list before it, so that neither ever stands beside files that it does not
+// describe.
 func (f *Folder) dropOldList() error {
-	if !f.listed {
-		return nil
+	old := f.void
+	if f.listed {
+		old = append(slices.Clip(old), manifest.SumsName)
 	}
-	if err := ignoreMissing(f.dir.Remove(manifest.SumsName)); err != nil {
-		return f.wrap(manifest.SumsName, err)
+	for _, name := range old {
+		if err := ignoreMissing(f.dir.Remove(name)); err != nil {
+			return f.wrap(name, err)
+		}
+	}
+	if len(old) == 0 {
+		return nil
 	}
 	return f.syncNames()
 }

@@ -20,6 +20,7 @@ import (
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 	"ggufreap/manifest"
+	"ggufreap/manifest/sign"
 	"ggufreap/manifest/stage"
 )
 
@@ -129,7 +130,8 @@ func (r *Release) staged() stage.Release {
 			known[d.Name] = sha256.Sum256(d.Data)
 		}
 	}
-	return stage.Release{Stem: r.Stem, Layout: r.Layout, Slabs: r.Slabs, IDs: r.IDs, Origin: r.Origin, Documents: r.documentNames(), Known: known, Same: r.same()}
+	return stage.Release{Stem: r.Stem, Layout: r.Layout, Slabs: r.Slabs, IDs: r.IDs, Origin: r.Origin, Documents: r.documentNames(), Known: known, Same: r.same(),
+		Vouchers: []string{sign.SSHName, sign.ModelName, sign.ProvenanceName}}
 }
 
 // same returns the paths of the source's files that shards are to be byte for byte.
@@ -209,6 +211,9 @@ func Write(ctx context.Context, con *ui.Console, r *Release, o Options) error {
 	}
 	p.FinishWriting(read, written)
 	warnRedone(con, folder)
+	for _, name := range folder.Voided() {
+		con.Warnf("%s was removed: it vouched for the release that was replaced; ggufreap sign signs this one", text.Safe(name))
+	}
 	r.Pin = pin
 	return nil
 }

@@ -41,6 +41,9 @@ type Folder interface {
 	// Sync makes names durable, as OutputFile.Sync does for bytes.
 	Sync() error
 	Room() (Room, error)
+	// Shares reports whether a file here can be one with the bytes of that one, whose blocks
+	// it shares, see OutputFile.Clone. Nothing is left of the trial.
+	Shares(path string) bool
 	// Here returns an error when its path no longer leads to it.
 	Here() error
 	Close() error
@@ -198,6 +201,15 @@ func (f osFolder) Remove(name string) error     { return f.root.Remove(name) }
 func (f osFolder) Close() error                 { return f.root.Close() }
 func (f osFolder) Sync() error                  { return syncFolder(f.root) }
 func (f osFolder) Room() (Room, error)          { return roomOf(f.root.Name()) }
+
+func (f osFolder) Shares(path string) bool {
+	from, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer from.Close()
+	return shares(f.root.Name(), from)
+}
 
 func (f osFolder) Here() error {
 	there, err := os.Stat(f.root.Name())
