@@ -118,7 +118,7 @@ func (b *backend) accept(r *engine.Request) (*engine.Reply, []byte, error) {
 	if err != nil {
 		return nil, nil, refused(err)
 	}
-	v := &engine.Verdict{Weights: fit.Weights}
+	v := &engine.Verdict{Weights: fit.Weights, Devices: fit.Devices}
 	for _, m := range fit.Memory {
 		v.Memory = append(v.Memory, engine.Memory(m))
 	}

@@ -255,7 +255,7 @@ func TestDemoCalibrates(t *testing.T) {
 	withEngine(t)
 	t.Chdir(t.TempDir())
 	said := works(t, "demo")
-	for _, want := range []string{"$ ggufreap calibrate --threads 1 --self-text 1024", "that the model wrote", "measured on text", "nothing found"} {
+	for _, want := range []string{"$ ggufreap calibrate --self-text 2048", "that the model wrote", "measured on text", "would load it", "nothing found"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the demo says\n%swant %q", said, want)
 		}

@@ -77,18 +77,24 @@ func demoAction(con *ui.Console, c *cli.Context) error {
 	)
 	steps := []demoStep{{"Take its identity from its bytes", []string{"pin", "-o", pin, files[0]}}}
 	choice := []string{"plan", "--preset", "reap568", "--pin", pin, "-o", plan}
+	check := []string{"verify", "--source-pin", pin, "--expect", "experts=568,shards=14"}
+	why := "Choose 568 of the 896 experts in every layer"
 	if e, err := engines.Usable(c.Context, ""); err == nil {
 		e.Close()
 		scores := filepath.Join(dir, "scores.npz")
-		steps = append(steps, demoStep{"Measure its experts, on text that it writes itself", []string{"calibrate", "--threads", "1", "--self-text", "1024", "--ctx", "128", "-o", scores, files[0]}})
+		steps = append(steps, demoStep{"Measure its experts in llama.cpp, on text that it writes itself", []string{"calibrate", "--self-text", "2048", "-o", scores, files[0]}})
 		choice = append(choice, "--from", scores)
+		check = append(check, "--engine")
+		why += ".\nIts weights are random, and no text reaches all of its experts: among those that none\nreached the choice is a tie, as the plan says"
+	} else if c.Context.Err() != nil {
+		return err
 	} else {
-		con.Printf("\nIts experts are not measured, since no llama.cpp can be used here: they are ranked by a proxy.\n")
+		con.Printf("\nIts experts are not measured but ranked by a proxy, since no llama.cpp can be used here:\n%s.\n\"ggufreap help engine\" says where to get it.\n", text.Safe(err.Error()))
 	}
 	for _, step := range append(steps,
-		demoStep{"Choose 568 of the 896 experts in every layer", append(choice, files[0])},
+		demoStep{why, append(choice, files[0])},
 		demoStep{"Write the model that keeps them, in fourteen shards", []string{"prune", "--plan", plan, "--source-pin", pin, "--shards", "14", "-o", release, files[0]}},
-		demoStep{"Check the release, and that all its bytes are the source's", []string{"verify", "--source-pin", pin, "--expect", "experts=568,shards=14", release}},
+		demoStep{"Check the release, and that all its bytes are the source's", append(check, release)},
 	) {
 		con.Printf("\n%s\n", step.why)
 		if err := show(con, c.Context, step.args); err != nil {

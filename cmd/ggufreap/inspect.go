@@ -80,6 +80,10 @@ func inspectAction(con *ui.Console, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	verdict, err := judgeInspected(c, m, in)
+	if err != nil {
+		return err
+	}
 	switch {
 	case c.Bool("json"):
 		if c.Bool("tensors") {
@@ -94,9 +98,7 @@ func inspectAction(con *ui.Console, c *cli.Context) error {
 		return m.Err()
 	default:
 		inspect.Show(con, in)
-		if err := showVerdict(con, c, m); err != nil {
-			return err
-		}
+		showVerdict(con, c, verdict)
 		describeFetched(con, m)
 		return in.ListedErrors()
 	}

@@ -3,12 +3,15 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/document"
 	"ggufreap/cmd/ggufreap/internal/engines"
 	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/inspect"
 	"ggufreap/cmd/ggufreap/internal/release"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
@@ -75,7 +78,7 @@ func verdictLines(c *cli.Context, j *engines.Judgement) [][2]string {
 	}
 	lines := [][2]string{
 		{"engine", j.Build + " would load it"},
-		{"weights", text.Size(int64(j.Verdict.Weights))},
+		{"weights", text.Size(int64(j.Verdict.Weights)) + " on " + text.Safe(strings.Join(j.Verdict.Devices, ", "))},
 	}
 	for _, m := range j.Verdict.Memory {
 		lines = append(lines, [2]string{m.Part, fmt.Sprintf("%s on %s, for %s of context", text.Size(int64(m.Bytes)), text.Safe(m.Device), text.Count(c.Int("ctx"), "token"))})
@@ -83,20 +86,35 @@ func verdictLines(c *cli.Context, j *engines.Judgement) [][2]string {
 	return lines
 }
 
-// showVerdict prints what llama.cpp says of the model, with --engine.
-func showVerdict(con *ui.Console, c *cli.Context, m *gguf.Model) error {
+// judgeInspected asks llama.cpp about an inspected model, with --engine.
+func judgeInspected(c *cli.Context, m *gguf.Model, in *inspect.Inspection) (*engines.Judgement, error) {
 	if !c.Bool("engine") {
-		return nil
+		return nil, nil
 	}
 	j, err := judgeArtifact(c, m)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	in.Engine = &inspect.Engine{Build: j.Build, Loads: j.Refused == "", Reason: document.Text(j.Refused)}
+	if j.Verdict == nil {
+		return j, nil
+	}
+	in.Engine.WeightBytes, in.Engine.Devices = j.Verdict.Weights, j.Verdict.Devices
+	for _, memory := range j.Verdict.Memory {
+		in.Engine.Memory = append(in.Engine.Memory, inspect.Memory{Part: memory.Part, Device: memory.Device, Bytes: memory.Bytes})
+	}
+	return j, nil
+}
+
+// showVerdict prints what llama.cpp says of the model.
+func showVerdict(con *ui.Console, c *cli.Context, j *engines.Judgement) {
+	if j == nil {
+		return
 	}
 	con.Printf("\n")
 	for _, line := range verdictLines(c, j) {
 		con.Field(line[0], "%s", line[1])
 	}
-	return nil
 }
 
 // judgeRelease adds llama.cpp's verdict about a model to a report.

@@ -28,6 +28,15 @@ func TestEngineJudges(t *testing.T) {
 			t.Errorf("%q says that no engine was asked", args)
 		}
 	}
+	said := works(t, "inspect", "--json", "--engine", "--ctx", "4096", "K3-00001-of-00002.gguf")
+	for _, want := range []string{`"loads": true`, `"part": "recurrent state"`, `"weight_bytes": 2093616`} {
+		if !strings.Contains(said, want) {
+			t.Errorf("inspect --json says\n%swant %q", said, want)
+		}
+	}
+	if _, err := validate([]byte(said)); err != nil {
+		t.Error(err)
+	}
 	for _, args := range [][]string{{"prune", "--keep", "32", "-o", "pruned", "K3-00001-of-00002.gguf"}, {"reshard", "--shards", "1", "-o", "merged", "pruned"}} {
 		if said := works(t, args...); !strings.Contains(said, "engine          llama.cpp 0.5.0") {
 			t.Errorf("%q says\n%s", args, said)
@@ -54,7 +63,11 @@ func TestEngineRefuses(t *testing.T) {
 	if said := ggufreap(t, "inspect", "--engine", "K3.gguf").stdout; !strings.Contains(said, "does not load it") {
 		t.Errorf("inspect says\n%s", said)
 	}
-	for _, args := range [][]string{{"prune", "--keep", "32", "-o", "out", "K3.gguf"}, {"reshard", "--shards", "2", "-o", "out", "K3.gguf"}} {
+	refusal := works(t, "inspect", "--json", "--engine", "K3.gguf")
+	if _, err := validate([]byte(refusal)); err != nil || !strings.Contains(refusal, `"loads": false`) {
+		t.Errorf("inspect --json says\n%s(%v)", refusal, err)
+	}
+	for _, args := range [][]string{{"edit", "--set", "general.name=x", "-o", "out", "K3.gguf"}, {"prune", "--keep", "32", "-o", "out", "K3.gguf"}, {"reshard", "--shards", "2", "-o", "out", "K3.gguf"}} {
 		fails(t, "would not load it", args...)
 		if exists("out") {
 			t.Errorf("%q: something was written", args)

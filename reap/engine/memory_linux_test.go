@@ -1,7 +1,9 @@
 package engine_test
 
 import (
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -55,4 +57,30 @@ func TestModelLargerThanMemory(t *testing.T) {
 		t.Errorf("a model of %d bytes is read into %d bytes of memory", info.Size(), limit)
 	}
 	t.Logf("a model of %d bytes, %d bytes of data", info.Size(), limit)
+}
+
+// A verdict on headers takes little memory at the real size of the largest models too.
+func TestVerdictMemoryAtRealSize(t *testing.T) {
+	paths, err := gguftest.K3Real(3072, gguf.IQ1_S).WriteSparse(t.TempDir(), gguf.Split{Shards: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := enginetest.Start(t, engine.Options{})
+	verdict, err := e.Accept(t.Context(), paths[0], 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if verdict.Weights < 300e9 || len(verdict.Devices) != 1 {
+		t.Errorf("verdict %+v", verdict)
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", e.PID()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	var kib int
+	if _, err := fmt.Sscan(rest, &kib); err != nil || kib == 0 || kib > 100_000 {
+		t.Errorf("the engine took %d KiB (%v), want at most 100,000", kib, err)
+	}
+	t.Logf("%d KiB for a model of %d bytes", kib, verdict.Weights)
 }

@@ -122,6 +122,7 @@ type Device struct {
 // A Verdict is llama.cpp's answer about a model whose headers it has seen.
 type Verdict struct {
 	Weights uint64   // bytes, by its own reckoning
+	Devices []string // that would hold them
 	Memory  []Memory // what a context takes, when one was asked for
 }
 

@@ -3,6 +3,7 @@ package llama
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 
 	yzma "github.com/hybridgroup/yzma/pkg/llama"
@@ -11,6 +12,7 @@ import (
 // A Fit is what llama.cpp reckons that a model takes.
 type Fit struct {
 	Weights uint64   // bytes
+	Devices []string // that would hold them
 	Memory  []Memory // of a context, when one was asked for
 }
 
@@ -21,8 +23,10 @@ type Memory struct {
 	Bytes  uint64 // to the hundredth of a MiB, as llama.cpp prints it
 }
 
-// Fit asks as [Engine.Accepts] does, and what the model takes. With context above 0 that of a
-// context of so many tokens is reckoned too, on the processor, with llama.cpp's own settings.
+// Fit asks as [Engine.Accepts] does, and what the model takes on the processor. With context
+// above 0 that of a context of so many tokens is reckoned too, with llama.cpp's own settings. To
+// tell, llama.cpp then takes memory for the recurrent state that a model may have; for the cache
+// and for computing it takes none.
 func (e *Engine) Fit(path string, context int) (*Fit, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
@@ -34,11 +38,10 @@ func (e *Engine) Fit(path string, context int) (*Fit, error) {
 		return nil, err
 	}
 	defer yzma.ModelFree(handle)
-	fit := &Fit{Weights: yzma.ModelSize(handle)}
+	fit := &Fit{Weights: yzma.ModelSize(handle), Devices: weightLines(lastLog.information())}
 	if context <= 0 {
 		return fit, nil
 	}
-	lastLog.all()
 	params := yzma.ContextDefaultParams()
 	params.NCtx = uint32(context)
 	ctx, err := yzma.InitFromModel(handle, params)
@@ -46,16 +49,27 @@ func (e *Engine) Fit(path string, context int) (*Fit, error) {
 		return nil, newRefusal(path)
 	}
 	defer yzma.Free(ctx)
-	fit.Memory = memoryLines(lastLog.latest())
+	fit.Memory = memoryLines(lastLog.information())
 	return fit, nil
 }
 
 // The lines in which llama.cpp tells what a context takes. Buffers of a model without data
 // have no size, so that of a cache is read from the line that sums it up.
 var (
+	weightLine = regexp.MustCompile(`load_tensors:\s+(\S+) model buffer size =`)
 	bufferLine = regexp.MustCompile(`:\s+(\S+)\s+(KV|RS|compute) buffer size =\s+([0-9.]+) MiB`)
 	sizeLine   = regexp.MustCompile(`(llama_kv_cache|llama_memory_recurrent)\S*: size =\s+([0-9.]+) MiB`)
 )
+
+func weightLines(lines []string) []string {
+	var devices []string
+	for _, line := range lines {
+		if m := weightLine.FindStringSubmatch(line); m != nil && !slices.Contains(devices, m[1]) {
+			devices = append(devices, m[1])
+		}
+	}
+	return devices
+}
 
 func memoryLines(lines []string) []Memory {
 	var list []Memory

@@ -14,17 +14,17 @@ import (
 // logLines bounds how many of the library's last lines an error quotes.
 const logLines = 20
 
-// allLines bounds how many are kept when lines for information are.
-const allLines = 1000
+// toldLines bounds how many lines for information are kept.
+const toldLines = 1000
 
-// lastLog holds the library's latest warnings and errors. Nothing is printed.
+// lastLog holds the library's latest lines. Nothing is printed.
 var lastLog logTail
 
 type logTail struct {
 	mu    sync.Mutex
-	lines []string
-	keep  bool          // whether the last line was kept, for the pieces that continue it
-	least yzma.LogLevel // lines below it are left out; warnings are kept when 0
+	lines []string // warnings and errors
+	told  []string // lines for information
+	last  *[]string
 }
 
 // captureLog sends everything that the library logs to lastLog.
@@ -38,45 +38,46 @@ func captureLog() {
 func (l *logTail) add(level yzma.LogLevel, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if level != yzma.LogLevelContinue {
-		l.keep = level >= l.least && l.least > 0 || level >= yzma.LogLevelWarn
-		if l.keep {
-			l.lines = append(l.lines, "")
-		}
+	switch {
+	case level == yzma.LogLevelContinue: // the line before goes on
+	case level >= yzma.LogLevelWarn:
+		l.last = startLine(&l.lines, logLines)
+	case level == yzma.LogLevelInfo:
+		l.last = startLine(&l.told, toldLines)
+	default:
+		l.last = nil
 	}
-	if !l.keep {
-		return
-	}
-	l.lines[len(l.lines)-1] += text
-	most := logLines
-	if l.least > 0 {
-		most = allLines
-	}
-	if len(l.lines) > most {
-		l.lines = l.lines[len(l.lines)-most:]
+	if l.last != nil && len(*l.last) > 0 {
+		(*l.last)[len(*l.last)-1] += text
 	}
 }
 
-// all begins to keep what is for information too, until the next reset.
-func (l *logTail) all() {
-	l.reset()
-	l.mu.Lock()
-	l.least = yzma.LogLevelInfo
-	l.mu.Unlock()
+// startLine adds an empty line to a list of at most so many.
+func startLine(list *[]string, most int) *[]string {
+	*list = append(*list, "")
+	if len(*list) > most {
+		*list = (*list)[len(*list)-most:]
+	}
+	return list
 }
 
 func (l *logTail) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lines, l.keep, l.least = nil, false, 0
+	l.lines, l.told, l.last = nil, nil, nil
 }
 
-// latest returns the lines that are not empty.
-func (l *logTail) latest() []string {
+// latest returns the warnings and errors that are not empty.
+func (l *logTail) latest() []string { return l.copy(&l.lines) }
+
+// information returns the lines for information.
+func (l *logTail) information() []string { return l.copy(&l.told) }
+
+func (l *logTail) copy(list *[]string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var lines []string
-	for _, line := range l.lines {
+	for _, line := range *list {
 		if line = strings.TrimSpace(line); line != "" {
 			lines = append(lines, line)
 		}

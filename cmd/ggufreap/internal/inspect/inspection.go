@@ -47,6 +47,7 @@ type Inspection struct {
 	Metadata       document.Members  `json:"metadata"`
 	Tensors        document.Elements `json:"tensors,omitzero"`
 	Problems       []problem         `json:"problems"`
+	Engine         *Engine           `json:"engine,omitzero"` // where one was asked
 
 	pairs         *gguf.Metadata
 	noMetadata    bool          // the first shard is missing or cannot be read
@@ -86,6 +87,23 @@ type problem struct {
 	Severity string `json:"severity"`
 	Where    string `json:"where"`
 	What     string `json:"what"`
+}
+
+// An Engine is what llama.cpp says of the model, from its headers.
+type Engine struct {
+	Build       string        `json:"build"`
+	Loads       bool          `json:"loads"`
+	Reason      document.Text `json:"reason"`
+	WeightBytes uint64        `json:"weight_bytes"`
+	Devices     []string      `json:"devices"`
+	Memory      []Memory      `json:"memory"`
+}
+
+// Memory is what a part of a context takes on a device.
+type Memory struct {
+	Part   string `json:"part"`
+	Device string `json:"device"`
+	Bytes  uint64 `json:"bytes"`
 }
 
 // New gathers what is known of a model. The counts of keep, or shares, are those that the user
