@@ -21,10 +21,8 @@ import (
 // sizes that they have there. Other files are faults of the parts that wrote them. A model
 // file that belongs to no part is an error.
 func (g *Gathering) CheckFiles(ctx context.Context) error {
-	if len(g.faults) == 0 {
-		if err := cmpErrors(g.join.Complete, g.checkModels); err != nil {
-			return fmt.Errorf("folder %q: %w", g.path, err)
-		}
+	if err := g.checkShards(); err != nil {
+		return fmt.Errorf("folder %q: %w", g.path, err)
 	}
 	type wanted struct {
 		name  string
@@ -34,9 +32,6 @@ func (g *Gathering) CheckFiles(ctx context.Context) error {
 	var pending []wanted
 	for i, f := range g.join.Files() {
 		if part := g.join.Part(i + 1); part != 0 {
-			if want := gguf.ShardName(g.record.Artifact.Name, i, g.record.Artifact.Shards); f.Name != want {
-				return fmt.Errorf("folder %q: %s calls shard %d %q, want %q", g.path, parts.Name(part, g.record.Parts), i+1, f.Name, want)
-			}
 			pending = append(pending, wanted{f.Name, part, func() error { return checkSize(g.dir, f.Name, f.Size) }})
 		}
 	}
@@ -65,8 +60,21 @@ func (g *Gathering) CheckFiles(ctx context.Context) error {
 	return err
 }
 
-// checkModels refuses model files that no part has written.
-func (g *Gathering) checkModels() error {
+// checkShards refuses shards with names of others and, once all parts are there, shards that
+// no part has, and model files that are none.
+func (g *Gathering) checkShards() error {
+	a := g.record.Artifact
+	for i, f := range g.join.Files() {
+		if part, want := g.join.Part(i+1), gguf.ShardName(a.Name, i, a.Shards); part != 0 && f.Name != want {
+			return fmt.Errorf("%s calls shard %d %q, want %q", parts.Name(part, g.record.Parts), i+1, f.Name, want)
+		}
+	}
+	if len(g.faults) > 0 {
+		return nil
+	}
+	if err := g.join.Complete(); err != nil {
+		return err
+	}
 	entries, err := g.dir.List()
 	if err != nil {
 		return err
