@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -148,10 +149,9 @@ func inputs(c *cli.Context, m *gguf.Model) []string { return append(m.Paths(), t
 // typedInputs are the files that flags name.
 func typedInputs(c *cli.Context) []string {
 	var paths []string
-	for _, flag := range []string{"plan", "source-pin", "pin", "from", "check"} {
-		if path := c.String(flag); path != "" && !files.IsStream(path) {
-			paths = append(paths, path)
-		}
+	for _, flag := range []string{"plan", "source-pin", "pin", "check"} {
+		paths = append(paths, c.String(flag))
 	}
-	return paths
+	paths = append(paths, c.StringSlice("from")...)
+	return slices.DeleteFunc(paths, func(path string) bool { return path == "" || files.IsStream(path) })
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -42,6 +43,10 @@ about 250 passes; at 2 GB/s each takes three minutes. Give --ctx 2048 --batch
 4096 --ubatch 4096, so that two chunks are computed in one pass. Each token
 takes 4 bytes for each word of the vocabulary: 2.7 GB in that example.
 
+On many machines "--only I/N" measures a part of the text and writes its exact
+sums, scores.part-I-of-N.sums; added up they are the scores of one run, bit for
+bit, where the machines are alike.
+
 Flags:
 
 Examples:
@@ -58,6 +63,7 @@ func calibrateCommand(con *ui.Console) *cli.Command {
 		Flags: slices.Concat([]cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the scores to `FILE`, .npz, and beside it .json; - prints the latter"},
 			&cli.BoolFlag{Name: "force", Usage: "replace files that exist"},
+			&cli.StringFlag{Name: "only", Usage: "`I/N`: measure part I of N of the text, on one of many machines; plan and assemble add the parts up (auto/N: the part whose number a scheduler gives)"},
 			&cli.BoolFlag{Name: "resume", Usage: "go on after an interruption, with the same bits"},
 			&cli.StringFlag{Name: "pin", Usage: "`FILE`: the model's pin: the scores then name its weights too"},
 			&cli.BoolFlag{Name: "json", Usage: "print what was measured as JSON"},
@@ -189,15 +195,29 @@ func readCampaign(c *cli.Context) (*calibration.Campaign, error) {
 	}
 	output := c.String("output")
 	k.Output = strings.TrimSuffix(strings.TrimSuffix(output, ".npz"), ".json")
+	if c.IsSet("only") {
+		var err error
+		if k.Part, k.Parts, err = args.Part(c.String("only"), os.Getenv); err != nil {
+			return nil, err
+		}
+		k.Resume = !k.Force // a task that is submitted again goes on
+	}
 	switch {
 	case output == "":
 		return nil, hint.With(args.Usagef("nothing says where to write the scores"), "-o scores.npz")
+	case output == files.Stdin && k.Parts > 0:
+		return nil, args.Usagef("-o - prints the scores of all of the text, and --only measures a part of it")
 	case output == files.Stdin && (k.Resume || c.Bool("json")):
 		return nil, args.Usagef("-o - prints the score document and writes no file: leave out --resume and --json")
 	case output != files.Stdin && (k.Output == output || filepath.Base(k.Output) == "." || strings.HasSuffix(k.Output, "/")):
 		return nil, hint.With(args.Usagef("-o is %s, want a name that ends in .npz or .json", text.Safe(output)), "-o scores.npz writes scores.npz and scores.json; -o - prints the latter")
 	case len(k.Texts) == 0 && k.Self == 0:
 		return nil, hint.With(args.Usagef("nothing to measure on"), "--self-text 65536 lets the model write its own, --text FILE gives it yours")
+	case k.Parts > 0 && k.Self > 0:
+		return nil, hint.With(args.Usagef("--self-text is not divided by --only: a document begins where those before it ended, on one machine"),
+			"--text self=scores.self.jsonl --only %s measures what a run with --self-text has written", c.String("only"))
+	case k.Parts > 0 && c.IsSet("until-stable"):
+		return nil, args.Usagef("--until-stable and --only exclude each other: no part knows what the others have measured")
 	case c.IsSet("seed") && k.Self == 0:
 		return nil, args.Usagef("--seed is for --self-text, nothing else is random")
 	case c.IsSet("until-stable") && !(k.Stable > 0 && k.Stable <= 1):

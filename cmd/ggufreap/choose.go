@@ -27,7 +27,7 @@ func chooseFlags() []cli.Flag {
 		&cli.StringFlag{Name: "fit", Usage: "keep as many as give files of at most `SIZE` together: 128GiB, 400GB, or bytes"},
 		&cli.StringFlag{Name: "fit-per-node", Usage: "`NxSIZE`: keep as many as N machines hold with at most SIZE of files each, shards in order: 4x119GB"},
 		&cli.IntFlag{Name: "multiple-of", Usage: "`N`: keep a multiple of N, of as many as fit or of a share"},
-		&cli.StringFlag{Name: "from", Usage: "`FILE`: rank by measured scores: npz, saliency JSON, hotness CSV, expert_stats.json, imatrix GGUF and others"},
+		&cli.StringSliceFlag{Name: "from", Usage: "`FILE`: rank by measured scores: npz, saliency JSON, hotness CSV, expert_stats.json, imatrix GGUF and others; or all parts of calibrate --only, which are added up (repeatable)"},
 		args.OneOf(&cli.StringFlag{Name: "criterion", Usage: "`NAME`: how experts are ranked. Measured, with --from: " +
 			"reap-mean, reap-sum, gate-sum, count and activation-energy, the first that FILE allows.\nProxies from the weights alone, not measured: " +
 			"router-norm (the default) and router-mass.\nA baseline for comparisons: seeded-random"}, criterionNames()...),

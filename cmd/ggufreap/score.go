@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/calibration"
 	"ggufreap/cmd/ggufreap/internal/filekind"
 	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/hint"
@@ -25,21 +26,21 @@ func readScores(con *ui.Console, c *cli.Context, s *source, criterion string, ru
 		criterion = c.String("criterion")
 	}
 	info, _ := reap.FindCriterion(criterion)
-	path := c.String("from")
+	paths := c.StringSlice("from")
 	switch {
 	case c.IsSet("seed") && criterion != reap.SeededRandom:
 		return nil, nil, args.Usagef("--seed is for --criterion %s, here nothing is random", reap.SeededRandom)
-	case path == "" && info.Evidence == reap.Measured:
+	case len(paths) == 0 && info.Evidence == reap.Measured:
 		return nil, nil, hint.With(args.Usagef("%s is measured on text", criterion), "--from FILE brings the scores")
-	case path == "" && c.IsSet("draft-layers"):
+	case len(paths) == 0 && c.IsSet("draft-layers"):
 		return nil, nil, args.Usagef("--draft-layers is for scores of --from; without it draft layers are ranked as all others")
-	case path == "":
+	case len(paths) == 0:
 		scores, err := score(con, c.Context, s, criterion, c.Uint64("seed"))
 		return scores, nil, err
 	case c.IsSet("criterion") && info.Evidence != reap.Measured:
 		return nil, nil, args.Usagef("--from brings measured scores, which %s does not use", criterion)
 	}
-	m, input, err := readMeasurements(c.Context, con, path, s.experts)
+	m, input, err := readFrom(c.Context, con, paths, s.experts)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -50,7 +51,7 @@ func readScores(con *ui.Console, c *cli.Context, s *source, criterion string, ru
 	}
 	scores, err := m.Scores(criterion)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", text.Safe(path), err)
+		return nil, nil, fmt.Errorf("%s: %w", text.Safe(paths[0]), err)
 	}
 	scores.Criterion.Inputs = []reap.Input{input}
 	if err := fillDraftLayers(con, c, s, scores, rules); err != nil {
@@ -65,6 +66,28 @@ func criterionNames() []string {
 		names[i] = c.Name
 	}
 	return names
+}
+
+// readFrom reads a score file, or adds up all parts of one.
+func readFrom(ctx context.Context, con *ui.Console, paths []string, e *reap.Experts) (*scorefile.Measurements, reap.Input, error) {
+	for _, path := range paths {
+		part, err := calibration.IsPart(path)
+		switch {
+		case err != nil:
+			return nil, reap.Input{}, err
+		case !part && len(paths) == 1:
+			return readMeasurements(ctx, con, path, e)
+		case !part:
+			return nil, reap.Input{}, hint.With(args.Usagef("--from is given %d files, and %s is no part of scores", len(paths), text.Safe(path)),
+				"only parts that calibrate --only has written are added up")
+		}
+	}
+	_, m, err := calibration.Join(ctx, paths, e)
+	if err != nil {
+		return nil, reap.Input{}, err
+	}
+	input, err := calibration.JoinedInput(m, e, paths[0])
+	return m, input, err
 }
 
 // readMeasurements reads a score file, and its digest from all its bytes.
@@ -106,7 +129,7 @@ func fillDraftLayers(con *ui.Console, c *cli.Context, s *source, scores *reap.Sc
 	missing := scores.LacksDraft(s.experts)
 	switch {
 	case rule == "" && missing:
-		return hint.With(fmt.Errorf("%s does not score the draft layers, which keep as many experts as all others", text.Safe(c.String("from"))),
+		return hint.With(fmt.Errorf("%s does not score the draft layers, which keep as many experts as all others", text.Safe(c.StringSlice("from")[0])),
 			"--draft-layers router-norm ranks them by their routers alone, as-last-layer keeps what the last layer keeps")
 	case rule == "" || !missing:
 		return nil

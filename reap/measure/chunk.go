@@ -37,7 +37,10 @@ type Kind struct {
 }
 
 // A File is one that texts were read from.
-type File struct{ Name, SHA256 string }
+type File struct {
+	Name   string `json:"file"`
+	SHA256 string `json:"sha256"`
+}
 
 // Cut makes chunks of texts, by kind, in order. Texts of one label are one kind. A text of
 // which nothing is left is an error.

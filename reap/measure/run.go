@@ -2,8 +2,8 @@ package measure
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 
 	"ggufreap/reap"
 	"ggufreap/reap/scorefile"
@@ -110,20 +110,43 @@ func (r *Run) Seen() (seen, all int) {
 	return total.Seen()
 }
 
-// Measurements returns what was measured, by kind and together. Sums of a kind are multiplied
-// with its weight before they are added; where all weights are 1 they are added exactly.
+// Measurements returns what was measured, by kind and together.
 func (r *Run) Measurements() (*scorefile.Measurements, error) {
-	m := &scorefile.Measurements{Format: "saliency JSON"}
-	total := tally.New(r.blocks, r.experts.Count)
-	plain := true
+	var kinds []PartKind
+	var sums []*tally.Tally
 	for i, kind := range r.Kinds {
-		sums := r.sums[i][0].Clone()
-		if err := errors.Join(sums.Merge(r.sums[i][1]), total.Merge(sums)); err != nil {
+		both, err := r.kindSums(i)
+		if err != nil {
 			return nil, err
+		}
+		kinds, sums = append(kinds, PartKind{kind.Label, kind.Weight, kind.Files, kind.Left}), append(sums, both)
+	}
+	m, _, _, err := measurements(kinds, sums)
+	return m, err
+}
+
+// kindSums returns the sums of a kind, both halves together.
+func (r *Run) kindSums(kind int) (*tally.Tally, error) {
+	sums := r.sums[kind][0].Clone()
+	return sums, sums.Merge(r.sums[kind][1])
+}
+
+// measurements makes measurements of exact sums by kind, and counts the experts that got a
+// token. Sums of a kind are multiplied with its weight before they are added; where all
+// weights are 1 they are added exactly.
+func measurements(kinds []PartKind, sums []*tally.Tally) (m *scorefile.Measurements, seen, experts int, err error) {
+	m = &scorefile.Measurements{Format: "saliency JSON"}
+	total := &tally.Tally{Layers: map[int][]tally.Expert{}}
+	plain := true
+	for i, kind := range kinds {
+		if i == 0 {
+			total = sums[0].Clone()
+		} else if err := total.Merge(sums[i]); err != nil {
+			return nil, 0, 0, err
 		}
 		plain = plain && kind.Weight == 1
 		m.Sources = append(m.Sources, scorefile.Source{
-			Label: kind.Label, Tokens: int(sums.Tokens), Weight: kind.Weight, Layers: layers(sums),
+			Label: kind.Label, Tokens: int(sums[i].Tokens), Weight: kind.Weight, Layers: layers(sums[i]),
 		})
 		for _, f := range kind.Files {
 			m.Inputs = append(m.Inputs, scorefile.Text{Label: kind.Label, File: f.Name, SHA256: f.SHA256})
@@ -134,7 +157,16 @@ func (r *Run) Measurements() (*scorefile.Measurements, error) {
 	if !plain {
 		m.Layers = scorefile.Weighted(m.Sources)
 	}
-	return m, nil
+	seen, experts = total.Seen()
+	return m, seen, experts, nil
+}
+
+// SettingsOf adds to how it was measured how much was.
+func SettingsOf(settings map[string]string, chunks, allChunks, seen, experts int) map[string]string {
+	all := maps.Clone(settings)
+	all["chunks"] = fmt.Sprintf("%d of %d", chunks, allChunks)
+	all["experts seen"] = fmt.Sprintf("%d of %d", seen, experts)
+	return all
 }
 
 // layers turns exact sums into the nearest float64 numbers.

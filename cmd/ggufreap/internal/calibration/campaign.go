@@ -39,16 +39,24 @@ type Campaign struct {
 	Ubatch   int // tokens computed at a time, 0 for as many as memory allows
 	Open     engine.OpenOptions
 
+	Part, Parts int // which part of the text is measured, of how many; 0 for all of it
+
 	Keep   int     // the count that agreement is told for
 	Stable float64 // agreement of the halves that ends the run, 0 for none
 	Resume bool
 	Force  bool
 }
 
-// The files of a campaign.
-func (c *Campaign) NPZ() string        { return c.Output + ".npz" }
-func (c *Campaign) JSON() string       { return c.Output + ".json" }
-func (c *Campaign) Checkpoint() string { return c.Output + ".checkpoint" }
+// The files of a campaign. One that measures a part writes its sums only.
+func (c *Campaign) NPZ() string  { return c.Output + ".npz" }
+func (c *Campaign) JSON() string { return c.Output + ".json" }
+func (c *Campaign) Sums() string { return PartName(c.Output, c.Part, c.Parts) }
+func (c *Campaign) Checkpoint() string {
+	if c.Parts > 0 {
+		return strings.TrimSuffix(c.Sums(), sumsEnding) + ".checkpoint"
+	}
+	return c.Output + ".checkpoint"
+}
 func (c *Campaign) SelfText() string {
 	if c.streams() {
 		return "self.jsonl" // not written
@@ -72,7 +80,8 @@ type Result struct {
 	Early                 bool // the run ended before all texts were measured, since the halves agreed
 	Context, Ubatch, Side int
 	Took                  time.Duration
-	Resumed               int // tokens that an earlier run had measured
+	Resumed               int  // tokens that an earlier run had measured
+	There                 bool // an earlier run has written the part
 }
 
 // Run measures and writes the scores.
@@ -95,19 +104,36 @@ func (c *Campaign) Run(ctx context.Context, con *ui.Console, e *engine.Engine) (
 	}
 	longest := longest(kinds)
 	ubatch, side := c.ubatch(opened), max(1, c.Batch/longest)
-	w := &work{Campaign: c, con: con, run: measure.NewRun(c.Experts, kinds, side), basis: c.basis(e.Hello())}
+	w := &work{Campaign: c, con: con, run: measure.NewRun(c.Experts, kinds, side), rules: rules, basis: c.basis(e.Hello()), build: e.Hello().Build()}
 	c.bind(w.basis, texts, rules, side)
+	r := &Result{Build: w.build, Kinds: kinds, Context: rules.Context, Ubatch: ubatch, Side: side}
+	if c.Parts > 0 {
+		if r.There, err = w.divide(r); r.There || err != nil {
+			return r, err
+		}
+	}
 	if err := w.resume(); err != nil {
 		return nil, err
 	}
-	r := &Result{Build: e.Hello().Build(), Kinds: kinds, Context: rules.Context, Ubatch: ubatch, Side: side}
 	r.Resumed, _ = w.run.Tokens()
 	begin := time.Now()
 	if err := w.measure(ctx, newMeter(e, c.Experts, longest, ubatch, side)); err != nil {
 		return nil, err
 	}
 	r.Took = time.Since(begin)
-	return r, w.finish(r, rules)
+	return r, w.finish(r)
+}
+
+// outputs are the files that may not be there yet. A part that is there may be the one that
+// is asked for.
+func (c *Campaign) outputs() []string {
+	if c.Parts > 0 {
+		return nil
+	}
+	if c.Self > 0 && !c.Resume {
+		return []string{c.NPZ(), c.JSON(), c.SelfText()}
+	}
+	return []string{c.NPZ(), c.JSON()}
 }
 
 // checkFiles refuses to write over what is there, and where nothing can be written, before
@@ -116,11 +142,7 @@ func (c *Campaign) checkFiles() error {
 	if c.streams() {
 		return nil
 	}
-	written := []string{c.NPZ(), c.JSON()}
-	if c.Self > 0 && !c.Resume {
-		written = append(written, c.SelfText())
-	}
-	for _, path := range written {
+	for _, path := range c.outputs() {
 		if err := files.CheckOutput(path, c.Force, c.Model.Paths()); err != nil {
 			return err
 		}

@@ -25,6 +25,10 @@ func Describe(con *ui.Console, c *Campaign, r *Result) {
 	if draft := len(c.Experts.Layers) - len(r.Scores.Layers); draft > 0 {
 		con.Field("", "%s not measured: llama.cpp does not compute draft layers here", text.Count(draft, "draft layer"))
 	}
+	if c.Parts > 0 {
+		describePart(con, c, r)
+		return
+	}
 	describeStability(con, r)
 	con.Field("written", "%s", text.Safe(c.NPZ()))
 	con.Field("", "%s", text.Safe(c.JSON()))
@@ -32,6 +36,17 @@ func Describe(con *ui.Console, c *Campaign, r *Result) {
 		con.Field("", "%s, what the model wrote", text.Safe(c.SelfText()))
 	}
 	con.Field("next", "%s", args.CommandLine([]string{"ggufreap", "plan", "--from", c.NPZ(), "--keep", fmt.Sprint(r.Stability.Keep), "-o", "plan.json", c.Model.Paths()[0]}))
+}
+
+// describePart prints what there is of one part.
+func describePart(con *ui.Console, c *Campaign, r *Result) {
+	con.Field("part", "%s of %s", text.Grouped(c.Part), text.Grouped(c.Parts))
+	if r.There {
+		con.Field("written", "by an earlier run: %s", text.Safe(c.Sums()))
+	} else {
+		con.Field("written", "%s", text.Safe(c.Sums()))
+	}
+	con.Field("next", "when all parts are there: %s", args.CommandLine([]string{"ggufreap", "assemble", c.Sums()}))
 }
 
 func kindText(c *Campaign, r *Result, i int, weight float64) string {
@@ -76,6 +91,8 @@ type Document struct {
 	Retention *float64       `json:"retention"`
 	Early     bool           `json:"stopped_early"`
 	Texts     []DocumentText `json:"texts"`
+	Part      *int           `json:"part"`
+	Parts     *int           `json:"parts"`
 	Files     []string       `json:"files"`
 }
 
@@ -99,6 +116,9 @@ func NewDocument(c *Campaign, r *Result) *Document {
 	}
 	for i, kind := range r.Kinds {
 		d.Texts = append(d.Texts, DocumentText{kind.Label, r.Scores.Sources[i].Tokens, kind.Weight, kind.Left})
+	}
+	if c.Parts > 0 {
+		d.Part, d.Parts, d.Files = &c.Part, &c.Parts, []string{filepath.ToSlash(c.Sums())}
 	}
 	if c.Self > 0 {
 		d.Files = append(d.Files, filepath.ToSlash(c.SelfText()))

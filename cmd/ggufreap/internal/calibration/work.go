@@ -20,7 +20,10 @@ type work struct {
 	*Campaign
 	con    *ui.Console
 	run    *measure.Run
+	rules  measure.Rules
 	basis  map[string]string
+	build  string
+	facts  measure.Facts // of all parts, where this is one
 	early  bool
 	agreed measure.Stability
 	known  bool
@@ -44,6 +47,10 @@ func (w *work) resume() error {
 	}
 	if err == nil {
 		err = w.run.Resume(data, w.basis)
+	}
+	if w.Parts > 0 && errors.Is(err, measure.ErrOtherRun) {
+		w.con.Notef("%s: %v: begins anew", text.Safe(w.Checkpoint()), err)
+		return nil
 	}
 	return w.refused(err)
 }
@@ -123,19 +130,11 @@ func (w *work) standing() string {
 }
 
 // finish writes the scores and removes the checkpoint.
-func (w *work) finish(r *Result, rules measure.Rules) error {
-	r.Tokens, r.AllTokens = w.run.Tokens()
-	r.Chunks, r.AllChunks = w.run.Chunks()
-	r.Seen, r.Experts = w.run.Seen()
+func (w *work) finish(r *Result) error {
 	r.Early = w.early
-	var err error
-	if r.Stability, r.Stable, err = w.run.Stability(w.Keep); err != nil {
+	if err := w.count(r); err != nil {
 		return err
 	}
-	if r.Scores, err = w.run.Measurements(); err != nil {
-		return err
-	}
-	w.describe(r, rules)
 	if err := w.write(r); err != nil {
 		return err
 	}
@@ -145,38 +144,55 @@ func (w *work) finish(r *Result, rules measure.Rules) error {
 	return nil
 }
 
-// describe puts on record what was measured and how.
-func (w *work) describe(r *Result, rules measure.Rules) {
-	m := r.Scores
-	m.Source, m.Engine = w.Source, r.Build
+// count states what was measured.
+func (w *work) count(r *Result) error {
+	r.Tokens, r.AllTokens = w.run.Tokens()
+	r.Chunks, r.AllChunks = w.run.Chunks()
+	r.Seen, r.Experts = w.run.Seen()
+	var err error
+	if r.Stability, r.Stable, err = w.run.Stability(w.Keep); err != nil {
+		return err
+	}
+	r.Scores, err = w.run.Measurements()
+	return err
+}
+
+// settings puts on record what is measured and how.
+func (w *work) settings() map[string]string {
+	rules := w.rules
 	bos := "none"
 	if rules.BOS >= 0 {
 		bos = fmt.Sprintf("token %d begins each chunk", rules.BOS)
 	}
-	m.Settings = map[string]string{
+	settings := map[string]string{
 		"context":        fmt.Sprint(rules.Context),
 		"bos":            bos,
 		"special tokens": map[bool]string{true: "parsed", false: "text"}[rules.Special],
 		"tails":          map[bool]string{true: "left out", false: "measured"}[rules.DropTail],
-		"chunks":         fmt.Sprintf("%d of %d", r.Chunks, r.AllChunks),
-		"experts seen":   fmt.Sprintf("%d of %d", r.Seen, r.Experts),
 		"g":              "the weight that the model applies to the expert's output, normalised and scaled as it does",
 		"f":              "the expert's output before that weight, with bias and scales",
 		"h":              "what enters the expert's down projection",
 		"formula":        "gate_sum: sum of g; norm_sum: sum of |f|; norm_max: greatest |f|; reap_sum: sum of g*|f|; activation_energy: sum of |h|^2",
 	}
 	if scale, ok := w.Model.Metadata().Arch("expert_weights_scale"); ok {
-		m.Settings["constant scale in g"] = scale.Describe()
+		settings["constant scale in g"] = scale.Describe()
 	}
 	if rules.Template != "" {
-		m.Settings["template"] = rules.Template
+		settings["template"] = rules.Template
 	}
 	if w.Self > 0 {
-		m.Settings["self-written text"] = describeWriting(w.writing(rules.Context))
+		settings["self-written text"] = describeWriting(w.writing(rules.Context))
 	}
+	return settings
 }
 
 func (w *work) write(r *Result) error {
+	if w.Parts > 0 {
+		return w.writePart()
+	}
+	m := r.Scores
+	m.Source, m.Engine = w.Source, w.build
+	m.Settings = measure.SettingsOf(w.settings(), r.Chunks, r.AllChunks, r.Seen, r.Experts)
 	if w.streams() {
 		return nil
 	}

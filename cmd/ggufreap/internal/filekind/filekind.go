@@ -22,6 +22,7 @@ const (
 	Pin
 	Plan
 	Scores
+	ScorePart
 	Listing
 	Sums
 	Hashes
@@ -29,13 +30,14 @@ const (
 
 // about says of each kind what it is called, and where a file of it goes.
 var about = map[Kind]struct{ name, place string }{
-	Model:   {"a model", "a model is named without a flag; ggufreap pin -o FILE writes its pin, ggufreap plan -o FILE its plan"},
-	Pin:     {"a pin", "a pin goes to pin --check, plan --pin, repair --pin, and to --source-pin of prune and verify"},
-	Plan:    {"a plan", "a plan goes to --plan of prune and verify, and to plan --compare"},
-	Scores:  {"scores", "scores go to --from of plan and prune, and to report --scores"},
-	Listing: {"a listing of the hub", "a listing goes to pin --check"},
-	Sums:    {"a list of SHA-256 sums", "a list of sums goes to pin --check"},
-	Hashes:  {"a manifest of llama-gguf-hash", "a manifest goes to pin --check"},
+	Model:     {"a model", "a model is named without a flag; ggufreap pin -o FILE writes its pin, ggufreap plan -o FILE its plan"},
+	Pin:       {"a pin", "a pin goes to pin --check, plan --pin, repair --pin, and to --source-pin of prune and verify"},
+	Plan:      {"a plan", "a plan goes to --plan of prune and verify, and to plan --compare"},
+	Scores:    {"scores", "scores go to --from of plan and prune, and to report --scores"},
+	ScorePart: {"a part of scores", "all parts together go to --from of plan and prune; ggufreap assemble joins them"},
+	Listing:   {"a listing of the hub", "a listing goes to pin --check"},
+	Sums:      {"a list of SHA-256 sums", "a list of sums goes to pin --check"},
+	Hashes:    {"a manifest of llama-gguf-hash", "a manifest goes to pin --check"},
 }
 
 // Digests are the kinds that say which bytes a model has.

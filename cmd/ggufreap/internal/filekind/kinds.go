@@ -11,6 +11,7 @@ import (
 
 	"ggufreap/manifest"
 	"ggufreap/manifest/lists"
+	"ggufreap/reap/measure"
 )
 
 const (
@@ -29,6 +30,8 @@ func Of(r io.ReaderAt) Kind {
 		return ofPacked(r)
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
 		return ofZip(head)
+	case measure.IsPart(head):
+		return ScorePart
 	}
 	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\ufeff")), " \t\r\n")
 	switch {

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestCalibrateInParts measures a text in parts, and wants the scores and the plan of one run.
+func TestCalibrateInParts(t *testing.T) {
+	model := trained(t, "dots1-trained-Q8_0.gguf")
+	prose, code := head(t, "prose.calib.txt", 9000), head(t, "code.calib.txt", 5000)
+	withEngine(t)
+	t.Chdir(t.TempDir())
+	line := func(out string, more ...string) []string {
+		return append([]string{"calibrate", "--threads", "1", "--ctx", "512", "--text", "prose=" + prose, "--text", "code=" + code + ":0.5", "-o", out}, append(more, model)...)
+	}
+	works(t, line("s.npz")...)
+	works(t, "plan", "--keep", "16", "--from", "s.json", "-o", "one.plan", model)
+	for _, parts := range []int{1, 3, 8} {
+		t.Run(fmt.Sprint(parts), func(t *testing.T) {
+			var from []string
+			for i := parts; i >= 1; i-- {
+				name := fmt.Sprintf("s.part-%d-of-%d.sums", i, parts)
+				from = append(from, "--from", name)
+				said := works(t, line("s.npz", "--only", fmt.Sprintf("%d/%d", i, parts))...)
+				if !strings.Contains(said, name) || exists(strings.TrimSuffix(name, "sums")+"checkpoint") {
+					t.Errorf("part %d says\n%s", i, said)
+				}
+				if i > 1 {
+					continue
+				}
+				before := readFile(t, name)
+				if said := works(t, line("s.npz", "--only", fmt.Sprintf("%d/%d", i, parts))...); !strings.Contains(said, "by an earlier run") || !bytes.Equal(readFile(t, name), before) {
+					t.Errorf("part %d again says\n%s", i, said)
+				}
+			}
+			plan := fmt.Sprintf("%d.plan", parts)
+			works(t, append(append([]string{"plan", "--keep", "16", "-o", plan}, from...), model)...)
+			if !bytes.Equal(readFile(t, plan), readFile(t, "one.plan")) {
+				t.Errorf("%d parts give another plan", parts)
+			}
+		})
+	}
+	plan := func(from ...string) []string {
+		words := []string{"plan", "--keep", "16"}
+		for _, name := range from {
+			words = append(words, "--from", name)
+		}
+		return append(words, model)
+	}
+	fails(t, "part 2 comes twice", plan("s.part-2-of-3.sums", "s.part-2-of-3.sums")...)
+	fails(t, "part 3 of 3 is missing", plan("s.part-2-of-3.sums", "s.part-1-of-3.sums")...)
+	fails(t, "--array=3", plan("s.part-2-of-3.sums", "s.part-1-of-3.sums")...)
+	fails(t, "parts 1, 3 of 3 are missing", plan("s.part-2-of-3.sums")...)
+	fails(t, "the number of parts: 3, and 1", plan("s.part-2-of-3.sums", "s.part-1-of-1.sums")...)
+	fails(t, "is no part of scores", plan("s.part-2-of-3.sums", "s.json")...)
+	fails(t, "is no part of scores", plan("s.npz", "s.npz")...)
+	fails(t, "no such file", plan("s.part-2-of-3.sums", "none")...)
+	fails(t, "a part of scores, want a plan or scores", "plan", "--keep", "16", "--compare", "s.part-2-of-3.sums", model)
+
+	fails(t, "is of another calibration: the texts", "calibrate", "--threads", "1", "--ctx", "512", "--text", "prose="+prose, "-o", "s", "--only", "2/3", model)
+	fails(t, "is of another calibration", "calibrate", "--threads", "1", "--ctx", "256", "--text", "prose="+prose, "--text", "code="+code+":0.5", "-o", "s", "--only", "2/3", model)
+	fails(t, "--self-text is not divided", "calibrate", "--self-text", "100", "--only", "1/2", "-o", "t", model)
+	fails(t, "--until-stable and --only exclude each other", line("s.npz", "--only", "2/3", "--until-stable", "0.9")...)
+	fails(t, "there are 3 parts", line("s.npz", "--only", "4/3")...)
+	t.Setenv("JOB_COMPLETION_INDEX", "1")
+	if said := works(t, line("s.npz", "--only", "auto/3")...); !strings.Contains(said, "2 of 3") {
+		t.Errorf("with an index of the scheduler: %s", said)
+	}
+	data := readFile(t, "s.part-2-of-3.sums")
+	data[len(data)/2] ^= 1
+	if err := os.WriteFile("s.part-2-of-3.sums", data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, "a damaged part of a calibration", line("s.npz", "--only", "2/3")...)
+	works(t, line("s.npz", "--only", "2/3", "--force")...)
+}
