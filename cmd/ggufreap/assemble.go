@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/calibration"
 	"ggufreap/cmd/ggufreap/internal/document"
 	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/hint"
@@ -23,6 +24,7 @@ const assembleHelp = `Join the parts that tasks with --only have done.
 
 Usage:
   ggufreap assemble [flags] DIR
+  ggufreap assemble [flags] scores.part-I-of-N.sums
 
 DIR is the folder to which prune or reshard wrote the parts of a release. It
 must have the record of every part, all of the same plan, source, cut and
@@ -35,18 +37,23 @@ Only records are read, not the files' bytes, unless --recheck reads all. Where
 parts are missing, or a file does not have the size that its record says,
 nothing is written, and the parts to submit again are listed as a job array.
 
+Of parts of calibrate any one is named; all are added up, and scores.npz and
+scores.json written beside them, bit for bit those of one run.
+
 Flags:
 
 Exit codes:
   0  joined, or found joined already
   1  parts are missing or damaged: submit those that are listed again
   2  the request could not be carried out: as when records are of different work
+  75 not now: a disk, the network or memory failed; try again
 
 Examples:
   ggufreap prune --plan plan.json --only 3/14 -o K3-REAP568 K3
   ggufreap assemble K3-REAP568
   ggufreap pin --only 2/9 -o K3.parts K3
   ggufreap assemble -o K3.pin.json.zst K3.parts
+  ggufreap assemble scores.part-1-of-14.sums
 `
 
 func assembleCommand(con *ui.Console) *cli.Command {
@@ -75,6 +82,9 @@ func assembleAction(con *ui.Console, c *cli.Context) error {
 		return hint.With(args.Usagef("assemble takes one folder, got %d", c.NArg()), "ggufreap assemble DIR")
 	}
 	folder := c.Args().First()
+	if _, _, ok := calibration.ParsePartName(folder); ok {
+		return assembleScores(con, c, folder)
+	}
 	g, err := stage.Gather(c.Context, folder, c.Duration("wait"))
 	if err != nil {
 		return err

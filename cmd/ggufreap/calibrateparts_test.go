@@ -42,6 +42,19 @@ func TestCalibrateInParts(t *testing.T) {
 			if !bytes.Equal(readFile(t, plan), readFile(t, "one.plan")) {
 				t.Errorf("%d parts give another plan", parts)
 			}
+			if err := os.Mkdir("joined", 0o777); err != nil {
+				t.Fatal(err)
+			}
+			defer os.RemoveAll("joined")
+			for i := 1; i <= parts; i++ {
+				writeText(t, fmt.Sprintf("joined/s.part-%d-of-%d.sums", i, parts), string(readFile(t, fmt.Sprintf("s.part-%d-of-%d.sums", i, parts))))
+			}
+			said := works(t, "assemble", fmt.Sprintf("joined/s.part-%d-of-%d.sums", parts, parts))
+			for _, name := range []string{"s.npz", "s.json"} {
+				if !strings.Contains(said, name) || !bytes.Equal(readFile(t, "joined/"+name), readFile(t, name)) {
+					t.Errorf("%d parts give another %s: %s", parts, name, said)
+				}
+			}
 		})
 	}
 	plan := func(from ...string) []string {
@@ -60,6 +73,19 @@ func TestCalibrateInParts(t *testing.T) {
 	fails(t, "is no part of scores", plan("s.npz", "s.npz")...)
 	fails(t, "no such file", plan("s.part-2-of-3.sums", "none")...)
 	fails(t, "a part of scores, want a plan or scores", "plan", "--keep", "16", "--compare", "s.part-2-of-3.sums", model)
+
+	if err := os.Rename("s.part-1-of-3.sums", "away"); err != nil {
+		t.Fatal(err)
+	}
+	if r := ggufreap(t, "assemble", "--wait", "0s", "s.part-2-of-3.sums"); r.code != exitDiffers || !strings.Contains(r.stdout, "--array=1\n") {
+		t.Errorf("a missing part: exit %d, %s%s", r.code, r.stdout, r.stderr)
+	}
+	if r := ggufreap(t, "assemble", "--json", "--wait", "0s", "s.part-2-of-3.sums"); r.code != exitDiffers || !strings.Contains(r.stdout, `"array": "1"`) {
+		t.Errorf("a missing part: exit %d, %s%s", r.code, r.stdout, r.stderr)
+	}
+	if err := os.Rename("away", "s.part-1-of-3.sums"); err != nil {
+		t.Fatal(err)
+	}
 
 	fails(t, "is of another calibration: the texts", "calibrate", "--threads", "1", "--ctx", "512", "--text", "prose="+prose, "-o", "s", "--only", "2/3", model)
 	fails(t, "is of another calibration", "calibrate", "--threads", "1", "--ctx", "256", "--text", "prose="+prose, "--text", "code="+code+":0.5", "-o", "s", "--only", "2/3", model)

@@ -82,6 +82,16 @@ func readPart(path string) (*measure.Part, error) {
 	return measure.ReadPart(data)
 }
 
+// EncodeJoined returns the score files of parts that were added up.
+func EncodeJoined(j *measure.Join, m *scorefile.Measurements) (npz, document []byte, err error) {
+	e, blocks := j.Experts()
+	if npz, err = m.EncodeNPZ(e, blocks); err != nil {
+		return nil, nil, err
+	}
+	document, err = m.Encode(e)
+	return npz, document, err
+}
+
 // JoinedInput names what parts were added up to in a plan: the document that one run writes,
 // so that a plan does not tell how the work was divided.
 func JoinedInput(m *scorefile.Measurements, e *reap.Experts, part string) (reap.Input, error) {

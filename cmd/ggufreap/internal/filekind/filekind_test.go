@@ -37,6 +37,7 @@ func TestOf(t *testing.T) {
 		"\ufefflayer,expert,count\r\n1,2,3\n":             Scores,
 		`[{"type":"file","oid":"x","path":"a"}]`:          Listing,
 		`[ {"path":"a"}]`:                                 Listing,
+		"ggufreap calibration part 1\n\x10\x00":           ScorePart,
 		sum + "  a.gguf\n":                                Sums,
 		sum + " *a.gguf\n":                                Sums,
 		"SHA256 (a.gguf) = " + sum:                        Sums,

@@ -11,7 +11,6 @@ import (
 
 	"ggufreap/manifest"
 	"ggufreap/manifest/lists"
-	"ggufreap/reap/measure"
 )
 
 const (
@@ -30,7 +29,7 @@ func Of(r io.ReaderAt) Kind {
 		return ofPacked(r)
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
 		return ofZip(head)
-	case measure.IsPart(head):
+	case bytes.HasPrefix(head, []byte("ggufreap calibration part ")):
 		return ScorePart
 	}
 	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\ufeff")), " \t\r\n")
