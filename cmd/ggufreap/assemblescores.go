@@ -11,10 +11,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/cmd/ggufreap/internal/args"
 	"ggufreap/cmd/ggufreap/internal/calibration"
 	"ggufreap/cmd/ggufreap/internal/document"
 	"ggufreap/cmd/ggufreap/internal/files"
-	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/manifest"
@@ -24,6 +24,9 @@ import (
 // assembleScores adds up the parts of a calibration, of which one is named, and writes the
 // scores beside them.
 func assembleScores(con *ui.Console, c *cli.Context, named string) error {
+	if c.IsSet("output") || c.Bool("recheck") {
+		return args.Usagef("-o and --recheck are not for parts of scores, which are read whole and joined beside them")
+	}
 	paths, _, _ := calibration.Siblings(named)
 	task := "calibrate"
 	a := &assembly{Schema: "ggufreap/assembly/v1", Folder: document.Text(filepath.Dir(named)), Task: &task, Parts: len(paths)}
@@ -51,9 +54,7 @@ func assembleScores(con *ui.Console, c *cli.Context, named string) error {
 		path string
 		data []byte
 	}{{output + ".npz", npz}, {output + ".json", scores}} {
-		if _, err := files.Write(file.path, false, paths, files.Bytes(file.data)); hint.Of(err) != "" {
-			return hint.With(err, "it holds other scores than these parts add up to: move it away")
-		} else if err != nil {
+		if _, err := files.Write(file.path, c.Bool("force"), paths, files.Bytes(file.data)); err != nil {
 			return err
 		}
 		sum := manifest.Sum(sha256.Sum256(file.data))

@@ -87,9 +87,9 @@ func TestCalibrateInParts(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	fails(t, "is of another calibration: the texts", "calibrate", "--threads", "1", "--ctx", "512", "--text", "prose="+prose, "-o", "s", "--only", "2/3", model)
-	fails(t, "is of another calibration", "calibrate", "--threads", "1", "--ctx", "256", "--text", "prose="+prose, "--text", "code="+code+":0.5", "-o", "s", "--only", "2/3", model)
-	fails(t, "--self-text is not divided", "calibrate", "--self-text", "100", "--only", "1/2", "-o", "t", model)
+	fails(t, "is of another calibration: the texts", "calibrate", "--threads", "1", "--ctx", "512", "--text", "prose="+prose, "-o", "s.npz", "--only", "2/3", model)
+	fails(t, "is of another calibration", "calibrate", "--threads", "1", "--ctx", "256", "--text", "prose="+prose, "--text", "code="+code+":0.5", "-o", "s.npz", "--only", "2/3", model)
+	fails(t, "--self-text is not divided", "calibrate", "--self-text", "100", "--only", "1/2", "-o", "t.npz", model)
 	fails(t, "--until-stable and --only exclude each other", line("s.npz", "--only", "2/3", "--until-stable", "0.9")...)
 	fails(t, "there are 3 parts", line("s.npz", "--only", "4/3")...)
 	t.Setenv("JOB_COMPLETION_INDEX", "1")
