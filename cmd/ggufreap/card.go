@@ -101,6 +101,9 @@ func cardAction(con *ui.Console, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.String("output") != "" {
+		noteOpen(con, f)
+	}
 	return w.write(list)
 }
 

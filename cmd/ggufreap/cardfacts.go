@@ -134,6 +134,13 @@ func takeFlags(c *cli.Context, f *card.Facts) {
 	f.Nodes = c.Int("nodes")
 }
 
+// noteOpen says what a card leaves open, and which flag could say it.
+func noteOpen(con *ui.Console, f *card.Facts) {
+	if list := f.Open(); len(list) > 0 {
+		con.Notef("the card does not say %s", strings.Join(list, ", nor "))
+	}
+}
+
 // takeNodes takes the number of machines from --fit-per-node, and holds the split by layers
 // against their size.
 func takeNodes(c *cli.Context, f *card.Facts) error {

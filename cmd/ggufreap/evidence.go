@@ -1,12 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/document"
 	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/ui"
@@ -55,6 +57,7 @@ func evidenceCommand(con *ui.Console) *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write to `FILE` what init and import would print"},
 			&cli.BoolFlag{Name: "force", Usage: "replace FILE if it exists"},
+			&cli.BoolFlag{Name: "json", Usage: "print what check found as one JSON document"},
 		},
 		Action: func(c *cli.Context) error { return evidenceAction(con, c) },
 	}
@@ -86,6 +89,9 @@ func evidenceAction(con *ui.Console, c *cli.Context) error {
 	if takes := name != "init" && name != "schema"; takes && len(rest) == 0 || !takes && len(rest) > 0 {
 		return args.Usagef("evidence %s takes %s", name, map[bool]string{true: "a file or several", false: "no file"}[takes])
 	}
+	if c.Bool("json") && name != "check" {
+		return args.Usagef("--json is for evidence check: %s prints what it makes", name)
+	}
 	return verb(con, c, rest)
 }
 
@@ -111,39 +117,102 @@ func evidenceSchema(con *ui.Console, c *cli.Context, _ []string) error {
 	return put(con, c, evidence.JSONSchema(), nil)
 }
 
+// An evidenceReport is what "evidence check --json" prints.
+type evidenceReport struct {
+	Schema string          `json:"schema"`
+	OK     bool            `json:"ok"`
+	Files  []checkedSource `json:"files"`
+}
+
+// A checkedSource is a file of evidence that was looked at.
+type checkedSource struct {
+	File     document.Text   `json:"file"`
+	Rows     int             `json:"rows"`
+	Setups   int             `json:"setups"`
+	Sources  int             `json:"sources"`
+	FilledIn bool            `json:"filled_in"`
+	Faults   []evidenceFault `json:"faults"`
+	Warnings []evidenceFault `json:"warnings"`
+}
+
+type evidenceFault struct {
+	Line *int   `json:"line"` // null where it is about no single one
+	What string `json:"what"`
+}
+
 // evidenceCheck says what is wrong with each file, and what is to be warned of.
-func evidenceCheck(con *ui.Console, _ *cli.Context, paths []string) error {
-	wrong := false
+func evidenceCheck(con *ui.Console, c *cli.Context, paths []string) error {
+	report := evidenceReport{Schema: "ggufreap/evidencecheck/v1", OK: true}
 	for _, path := range paths {
 		data, err := files.ReadInput(con.In, path)
 		if err != nil {
 			return err
 		}
-		d, err := evidence.Read(data)
-		faults, isFaults := err.(evidence.Faults)
-		if err != nil && !isFaults {
-			faults = evidence.Faults{{What: err.Error()}}
-		}
-		wrong = wrong || len(faults) > 0
-		con.Field("file", "%s", text.Safe(path))
-		for _, f := range faults {
-			con.StyledField(ui.Red, "wrong", text.Safe(f.String()))
-		}
-		if d == nil {
-			continue
-		}
-		for _, f := range d.Warnings {
-			con.StyledField(ui.Yellow, "warning", text.Safe(f.String()))
-		}
-		con.Field("rows", "%s, %s, %s", text.Count(len(d.Rows), "row"), text.Count(len(d.Setups), "setup"), text.Count(len(d.Sources), "source"))
+		f := checkSource(files.Name(path), data)
+		report.OK = report.OK && len(f.Faults) == 0
+		report.Files = append(report.Files, f)
 	}
-	con.Printf("\n")
-	if wrong {
-		con.Field("result", "something is wrong")
+	if c.Bool("json") {
+		if err := con.JSON(report); err != nil {
+			return err
+		}
+	} else {
+		describeChecks(con, report)
+	}
+	if !report.OK {
 		return errDiffers
 	}
-	con.Field("result", "nothing is wrong")
 	return nil
+}
+
+// checkSource reads one file of evidence.
+func checkSource(name string, data []byte) checkedSource {
+	f := checkedSource{File: document.Text(name), Faults: []evidenceFault{}, Warnings: []evidenceFault{}}
+	d, err := evidence.Read(data)
+	faults, isFaults := err.(evidence.Faults)
+	if err != nil && !isFaults {
+		faults = evidence.Faults{{What: err.Error()}}
+	}
+	f.Faults = append(f.Faults, faultsOf(faults)...)
+	if d != nil {
+		f.Rows, f.Setups, f.Sources, f.FilledIn = len(d.Rows), len(d.Setups), len(d.Sources), !d.Blank()
+		f.Warnings = append(f.Warnings, faultsOf(d.Warnings)...)
+	}
+	return f
+}
+
+func faultsOf(list evidence.Faults) []evidenceFault {
+	var out []evidenceFault
+	for _, f := range list {
+		fault := evidenceFault{What: f.What}
+		if f.Line > 0 {
+			fault.Line = &f.Line
+		}
+		out = append(out, fault)
+	}
+	return out
+}
+
+func (f evidenceFault) String() string {
+	if f.Line == nil {
+		return text.Safe(f.What)
+	}
+	return fmt.Sprintf("line %d: %s", *f.Line, text.Safe(f.What))
+}
+
+func describeChecks(con *ui.Console, report evidenceReport) {
+	for _, f := range report.Files {
+		con.Field("file", "%s", text.Safe(string(f.File)))
+		for _, fault := range f.Faults {
+			con.StyledField(ui.Red, "wrong", fault.String())
+		}
+		for _, fault := range f.Warnings {
+			con.StyledField(ui.Yellow, "warning", fault.String())
+		}
+		con.Field("rows", "%s, %s, %s", text.Count(f.Rows, "row"), text.Count(f.Setups, "setup"), text.Count(f.Sources, "source"))
+	}
+	con.Printf("\n")
+	con.Field("result", "%s", map[bool]string{true: "nothing is wrong", false: "something is wrong"}[report.OK])
 }
 
 // evidenceShow prints the tables.

@@ -62,7 +62,7 @@ func TestEvidenceRefuses(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"evidence"}, {"evidence", "chek"}, {"evidence", "check"}, {"evidence", "init", "x"}, {"evidence", "check", "missing.yaml"},
-		{"evidence", "show", "nothing.txt"}, {"evidence", "import", "nothing.txt"}, {"evidence", "import", "-o", "nothing.txt", "nothing.txt"},
+		{"evidence", "show", "--json", "nothing.txt"}, {"evidence", "show", "nothing.txt"}, {"evidence", "import", "nothing.txt"}, {"evidence", "import", "-o", "nothing.txt", "nothing.txt"},
 	} {
 		if r := ggufreap(t, args...); r.code != exitFailed || r.stdout != "" || !strings.Contains(r.stderr, "error: ") {
 			t.Errorf("%q: %+v", args, r)
@@ -70,5 +70,28 @@ func TestEvidenceRefuses(t *testing.T) {
 	}
 	if text, _ := os.ReadFile("nothing.txt"); string(text) != "hello" {
 		t.Error("a source was written to")
+	}
+}
+
+// TestEvidenceOfATemplate says of a file that nobody filled in that it is not.
+func TestEvidenceOfATemplate(t *testing.T) {
+	reportFolder(t)
+	succeed(t, "evidence", "init", "-o", "evidence.yaml")
+	if said := succeed(t, "evidence", "check", "--json", "evidence.yaml"); !strings.Contains(said, `"filled_in": false`) {
+		t.Errorf("check says\n%s", said)
+	}
+	card := succeed(t, "card", "-o", "-", "--evidence", "evidence.yaml", "cut")
+	if !strings.Contains(card, "That file is not filled in.") || !strings.Contains(card, "What this model can do: Not specified") || strings.Contains(card, "retry\\_policy") {
+		t.Errorf("a card of a template:\n%s", card)
+	}
+	if shown := succeed(t, "evidence", "show", "evidence.yaml"); shown != "" {
+		t.Errorf("shown is\n%s", shown)
+	}
+	writeFile(t, "bad.yaml", []byte("schema: ggufreap/evidence/v1\nrows: [{id: a}]\n"))
+	r := ggufreap(t, "evidence", "show", "bad.yaml")
+	for line := range strings.Lines(r.stderr) {
+		if !strings.HasPrefix(line, "ggufreap: error: bad.yaml: line 2: ") {
+			t.Errorf("a line does not say where: %q", line)
+		}
 	}
 }

@@ -35,7 +35,7 @@ func publishFlags() []cli.Flag {
 }
 
 // publish adds to a release what is published with it.
-func (d *derivative) publish(c *cli.Context, r *release.Release) error {
+func (d *derivative) publish(con *ui.Console, c *cli.Context, r *release.Release) error {
 	if err := checkFactFlags(c); err != nil {
 		return err
 	}
@@ -84,6 +84,7 @@ func (d *derivative) publish(c *cli.Context, r *release.Release) error {
 			return nil, err
 		}
 		takeFlags(c, f)
+		noteOpen(con, f)
 		text, err := card.Renew("", f)
 		return []byte(text), err
 	})

@@ -20,7 +20,7 @@ import (
 const reportHelp = `Draw a plan, scores, a pin or a release: one HTML file that needs nothing else.
 
 Usage:
-  ggufreap report [flags] -o FILE PLAN|SCORES|PIN|RELEASE
+  ggufreap report [flags] -o FILE PLAN|SCORES|PIN|RELEASE|MODEL
 
 The page has no script and loads nothing. It reads on a phone, in the dark and
 on paper; every picture has its numbers in a table. Drawn is what is known:
@@ -84,6 +84,12 @@ func reportAction(con *ui.Console, c *cli.Context) error {
 			return err
 		}
 		p.Sections = append(p.Sections, page.Section{ID: x.Name, Title: x.Title, About: x.About, Picture: drawn, Columns: x.Columns, Rows: x.Rows})
+	}
+	if output == files.Stdin {
+		if err := writePictures(c, pictures, s.paths(c)); err != nil {
+			return err
+		}
+		return p.Write(con.Out)
 	}
 	size, err := files.Write(output, c.Bool("force"), s.paths(c), p.Write)
 	if err != nil {

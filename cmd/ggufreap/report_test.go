@@ -181,3 +181,22 @@ func TestReportRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestReportOfStreams reads what comes from standard input, and prints the page.
+func TestReportOfStreams(t *testing.T) {
+	model := reportFolder(t)
+	for name, want := range map[string]string{"plan.json": "Plan standard input", "source.json": "Pin of small", "scores.json": "Scores standard input"} {
+		r := ggufreapFrom(t, string(readFile(t, name)), "report", "-o", "-", "-")
+		if r.code != exitOK || !strings.HasPrefix(r.stdout, "<!DOCTYPE html>") || !strings.Contains(r.stdout, "<h1>"+want) {
+			t.Errorf("%s: exit %d, %s, %.600s", name, r.code, r.stderr, r.stdout)
+		}
+	}
+	for path, want := range map[string]string{model: "<h1>Model small", "cut": "<h1>Release small-REAP4"} {
+		if page := succeed(t, "report", "-o", "-", path); !strings.Contains(page, want) {
+			t.Errorf("%s: no %q in %.600s", path, want, page)
+		}
+	}
+	if exists("-") {
+		t.Error("a file is called -")
+	}
+}

@@ -167,6 +167,8 @@ func sampleDocuments(t *testing.T) map[string][]byte {
 	print(exitDiffers, "repair", "--json", "--dry-run", "--from", "good", "damaged")
 	outside(t, "", "openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", "key.pem")
 	print(exitOK, "sign", "--json", "--key", "key.pem", "cut")
+	writeFile(t, "wrong.yaml", []byte("schema: ggufreap/evidence/v1\nrows: [{id: a}]\n"))
+	print(exitDiffers, "evidence", "check", "--json", "wrong.yaml")
 	print(exitOK, "plan", "--keep", "4", "--criterion", "router-norm", "--explain", "--compare", "cut/plan.json", "--json", model)
 	for _, path := range []string{"source.json", "cut/plan.json"} {
 		add(documentText(path))

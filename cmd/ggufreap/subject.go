@@ -30,7 +30,9 @@ import (
 // A subject is what a report is about: any of a plan, scores, a pin and a release, with what
 // flags bring beside it.
 type subject struct {
-	path  string
+	path  string // of a copy, where it came from standard input
+	name  string // as it is shown
+	input *files.Input
 	title string
 	lead  string
 	facts []page.Fact
@@ -46,6 +48,9 @@ type subject struct {
 }
 
 func (s *subject) close() {
+	if s.input != nil {
+		s.input.Close()
+	}
 	if s.source != nil {
 		s.source.Close()
 	}
@@ -77,7 +82,7 @@ func (s *subject) fact(name, format string, args ...any) {
 
 // readSubject finds out what the argument is, and reads it.
 func readSubject(con *ui.Console, c *cli.Context) (*subject, error) {
-	s := &subject{path: c.Args().First()}
+	s := &subject{path: c.Args().First(), name: filepath.Base(files.Name(c.Args().First()))}
 	err := s.read(con, c)
 	if err == nil && s.experts != nil && s.scores == nil {
 		err = s.readScores(con, c)
@@ -90,6 +95,13 @@ func readSubject(con *ui.Console, c *cli.Context) (*subject, error) {
 }
 
 func (s *subject) read(con *ui.Console, c *cli.Context) error {
+	if files.IsStream(s.path) {
+		var err error
+		if s.input, err = files.OpenInput(con.In, s.path); err != nil {
+			return err
+		}
+		s.path = s.input.Name()
+	}
 	info, err := os.Stat(s.path)
 	if err != nil {
 		return err
@@ -101,6 +113,9 @@ func (s *subject) read(con *ui.Console, c *cli.Context) error {
 	}
 	if info.IsDir() {
 		return s.readRelease(con, c)
+	}
+	if gguf.IsModelFile(s.path) {
+		return s.openRelease(con, c, "Model ", "What the model is made of.")
 	}
 	if pin, err := manifest.ReadPin(s.path); err == nil {
 		s.readPin(pin)
@@ -118,9 +133,9 @@ func (s *subject) read(con *ui.Console, c *cli.Context) error {
 		}
 		if plan, err := s.decodePlan(data); plan != nil || err != nil && isPlan(data) {
 			if err != nil {
-				return fmt.Errorf("%s: %w", text.Safe(s.path), err)
+				return fmt.Errorf("%s: %w", text.Safe(s.name), err)
 			}
-			s.usePlan(plan, filepath.Base(s.path))
+			s.usePlan(plan, s.name)
 			return nil
 		}
 		if s.experts == nil {
@@ -240,14 +255,26 @@ func (s *subject) artifactFacts(a manifest.Artifact, pin *manifest.Pin) {
 	s.fact("metadata digest", "%s", pin.MetadataDigest)
 }
 
-// readRelease reads the documents of a folder, and the headers of its model.
-func (s *subject) readRelease(con *ui.Console, c *cli.Context) error {
+// openRelease opens the model of a folder, or one that is named by a file.
+func (s *subject) openRelease(con *ui.Console, c *cli.Context, title, lead string) error {
 	var err error
 	if s.release, err = openPaths(con, c, s.path); err != nil {
 		return err
 	}
-	s.title = "Release " + text.Safe(s.release.Name)
-	s.lead = "What is in the folder, and what it was made from."
+	s.title, s.lead = title+text.Safe(s.release.Name), lead
+	return nil
+}
+
+// readRelease reads the documents of a folder, and the headers of its model. One without
+// documents is just a model.
+func (s *subject) readRelease(con *ui.Console, c *cli.Context) error {
+	title, lead := "Release ", "What is in the folder, and what it was made from."
+	if !isRegular(filepath.Join(s.path, manifest.SumsName)) && !isRegular(filepath.Join(s.path, release.PlanName)) {
+		title, lead = "Model ", "What is in the folder."
+	}
+	if err := s.openRelease(con, c, title, lead); err != nil {
+		return err
+	}
 	pin, err := manifest.ReadPin(filepath.Join(s.path, manifest.PinName))
 	switch {
 	case err == nil:
@@ -352,9 +379,9 @@ func (s *subject) sameScores() error {
 // readScoreFile makes a score file the subject.
 func (s *subject) readScoreFile(con *ui.Console, c *cli.Context, path string) error {
 	if s.experts == nil {
-		return hint.With(args.Usagef("%s: neither a plan, a pin nor scores that say what model they are of", text.Safe(path)), "--model MODEL brings the model")
+		return hint.With(args.Usagef("%s: neither a plan, a pin nor scores that say what model they are of", text.Safe(s.name)), "--model MODEL brings the model")
 	}
-	s.title = "Scores " + text.Safe(filepath.Base(path))
+	s.title = "Scores " + text.Safe(s.name)
 	if err := s.useScores(con, c, path); err != nil {
 		return err
 	}
@@ -386,6 +413,9 @@ func (s *subject) useScores(con *ui.Console, c *cli.Context, path string) error 
 	s.measured = m
 	if err := s.scores.Check(s.experts, true).Err(); err != nil {
 		return fmt.Errorf("%s: %w", text.Safe(path), err)
+	}
+	if path == s.path {
+		input.File = s.name
 	}
 	s.fact("scores", "%s, sha256 %s", input.File, input.SHA256)
 	s.fact("ranked by", "%s", criterionText(s.scores.Criterion))

@@ -113,7 +113,7 @@ func (in *reading) read(f File) error {
 		}
 		names = append(names, x.name)
 	}
-	return fmt.Errorf("neither of %s", strings.Join(names, ", "))
+	return fmt.Errorf("not what a tool wrote that can be imported: %s", strings.Join(names, ", "))
 }
 
 func (in *reading) note(format string, args ...any) {

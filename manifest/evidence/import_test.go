@@ -143,7 +143,7 @@ func TestImportRefuses(t *testing.T) {
 		"no count":              {edit(0, `strict-match": 0.8`, `strict-match": 0.83`), "no count of 5 samples"},
 		"an item twice":         {edit(1, `"doc_id": 4`, `"doc_id": 3`), `subset_ids has "3" twice`},
 		"half a file":           {[]File{{"x.json", []byte(`[{"avg_ts": 1`)}}, "no valid JSON"},
-		"another file":          {[]File{{"x.txt", []byte("hello")}}, "neither of llama-bench CSV"},
+		"another file":          {[]File{{"x.txt", []byte("hello")}}, "not what a tool wrote that can be imported: llama-bench CSV"},
 		"an empty file":         {[]File{{"x.txt", nil}}, "x.txt: empty"},
 		"no final figure":       {[]File{{"x.txt", []byte("Maximum KLD:   4.2\n")}}, "did not come to a final figure"},
 		"a rate that is none":   {[]File{{"x.jsonl", []byte(`{"n_prompt":1,"n_gen":0,"avg_ts":"fast"}`)}}, `want a number`},

@@ -65,6 +65,11 @@ func (c *filesCheck) fault(file, format string, args ...any) {
 	c.faults = append(c.faults, Fault{file, fmt.Sprintf(format, args...)})
 }
 
+// faulty reports whether something was said of a file.
+func (c *filesCheck) faulty(file string) bool {
+	return slices.ContainsFunc(c.faults, func(f Fault) bool { return f.File == file })
+}
+
 // enumerate finds the files that a list must name.
 func (c *filesCheck) enumerate(root string) error {
 	info, err := os.Stat(root)
@@ -163,10 +168,10 @@ func (c *filesCheck) resource(r Resource, covered map[string]int64) error {
 	}
 	size, ok := c.found[name]
 	if !ok {
-		if _, told := covered[name]; !told {
+		if _, told := covered[name]; !told && !c.faulty(name) {
 			c.fault(name, "is listed and not there")
-			covered[name] = 0
 		}
+		covered[name] = 0
 		return nil
 	}
 	if end < 0 {

@@ -36,6 +36,9 @@ func ReadSigners(text []byte, local *time.Location) (Signers, error) {
 	if len(text) > maxSigners {
 		return nil, fmt.Errorf("it has %d bytes, want at most %d", len(text), maxSigners)
 	}
+	if bytes.Contains(text, []byte("PRIVATE KEY-----")) {
+		return nil, ErrPrivate
+	}
 	var list Signers
 	scanner := bufio.NewScanner(bytes.NewReader(text))
 	scanner.Buffer(nil, maxSigners)

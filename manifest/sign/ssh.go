@@ -18,8 +18,8 @@ const (
 	ProvenanceNamespace = "ggufreap-provenance@v1"
 )
 
-// maxSSH bounds the text of an SSH signature; those in use have less than 4 KiB.
-const maxSSH = 64 << 10
+// MaxSSH bounds the text of an SSH signature; those in use have less than 4 KiB.
+const MaxSSH = 64 << 10
 
 // ReadSSHKey reads a private key file of OpenSSH, or one in PEM. One with a passphrase is
 // [ErrEncrypted]. Keys of security keys and of agents stay with ssh-keygen.
@@ -63,11 +63,13 @@ type SSHSignature struct{ parsed *sshsig.Signature }
 
 // ParseSSH reads the text of a signature.
 func ParseSSH(text []byte) (*SSHSignature, error) {
-	if len(text) > maxSSH {
-		return nil, fmt.Errorf("the signature has %d bytes, want at most %d", len(text), maxSSH)
+	if len(text) > MaxSSH {
+		return nil, fmt.Errorf("the signature has %d bytes, want at most %d", len(text), MaxSSH)
 	}
 	block, rest := pem.Decode(text)
 	switch {
+	case block == nil && bytes.HasPrefix(bytes.TrimSpace(text), []byte("-----BEGIN "+sshsig.PEMType)):
+		return nil, errors.New("the SSH signature is cut off or damaged: no line -----END SSH SIGNATURE----- follows its text")
 	case block == nil || block.Type != sshsig.PEMType:
 		return nil, errors.New("no SSH signature found, want text that begins with -----BEGIN SSH SIGNATURE-----")
 	case len(bytes.TrimSpace(rest)) > 0:

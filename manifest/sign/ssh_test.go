@@ -120,7 +120,7 @@ func TestRefusedSSH(t *testing.T) {
 		"no SSH signature":         string(good[:len(good)/2]),
 		"no SSH signature found":   "",
 		"the SSH signature: ":      "-----BEGIN SSH SIGNATURE-----\nAAAA\n-----END SSH SIGNATURE-----\n",
-		"bytes, want at most 6553": strings.Repeat("x", maxSSH+1),
+		"bytes, want at most 6553": strings.Repeat("x", MaxSSH+1),
 	} {
 		_, err := ParseSSH([]byte(text))
 		wantError(t, err, want)

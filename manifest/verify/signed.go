@@ -112,7 +112,7 @@ func (v *verifier) checkSSH() bool {
 
 // readSSH reads the SSH signature and holds it against the list of sums.
 func (v *verifier) readSSH() (*sign.SSHSignature, error) {
-	text, err := readBounded(v.path(sign.SSHName), maxSignature)
+	text, err := readBounded(v.path(sign.SSHName), sign.MaxSSH)
 	if err != nil {
 		return nil, errors.New(about(v.path(sign.SSHName), err))
 	}
@@ -161,6 +161,13 @@ func (v *verifier) checkBundle(ctx context.Context, name string, data []byte) (c
 	return trusted && covers && len(faults) == 0, nil
 }
 
+// askFor says which flag asks for signers that are known by a method.
+var askFor = map[sign.Method]string{
+	sign.KeyMethod:         "--oms-key FILE checks a key",
+	sign.CertificateMethod: "--oms-ca FILE checks a certificate",
+	sign.SigstoreMethod:    "model_signing verify sigstore checks an identity of Sigstore",
+}
+
 // openBundle checks who signed a bundle, as far as somebody is trusted, and returns what it
 // lists.
 func (v *verifier) openBundle(name string, b *sign.Bundle) (m *sign.Model, trusted bool, err error) {
@@ -178,7 +185,7 @@ func (v *verifier) openBundle(name string, b *sign.Bundle) (m *sign.Model, trust
 		}
 		return m, err == nil, err
 	case t.Key != nil || t.Roots != nil:
-		return nil, false, fmt.Errorf("its signer is known by the method %q, which is not what was asked for", b.Method)
+		return nil, false, fmt.Errorf("its signer is known by the method %q, which is not what was asked for: %s", b.Method, askFor[b.Method])
 	case b.Method == sign.SigstoreMethod:
 		v.report.gap(name+": the identity behind it was not checked", "who signed: model_signing verify sigstore --signature "+name+" can tell")
 	case b.Method == sign.CertificateMethod:

@@ -67,6 +67,9 @@ func ExplainUsage(err error, cmd *cli.Command) error {
 		if near := Closest(name, flagNames(cmd)); near != "" {
 			return hint.With(err, "did you mean %s?", dashed(near))
 		}
+		if longer := endingIn("-"+strings.TrimLeft(name, "-"), flagNames(cmd)); longer != "" {
+			return hint.With(err, "did you mean %s? see: ggufreap help %s", longer, cmd.Name)
+		}
 		return hint.With(err, "see: ggufreap help %s", cmd.Name)
 	}
 	if name, ok := strings.CutPrefix(msg, "flag needs an argument: -"); ok {
@@ -153,6 +156,17 @@ func dashed(name string) string {
 		return "-" + name
 	}
 	return "--" + strings.TrimLeft(name, "-")
+}
+
+// endingIn names the flags that end in a word: "--oms-key or --ssh-key".
+func endingIn(end string, names []string) string {
+	var found []string
+	for _, name := range names {
+		if strings.HasSuffix(name, end) {
+			found = append(found, dashed(name))
+		}
+	}
+	return alternatives(found)
 }
 
 func flagNames(cmd *cli.Command) []string {

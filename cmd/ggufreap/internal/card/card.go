@@ -67,6 +67,18 @@ func Renew(text string, f *Facts) (string, error) {
 	return text, nil
 }
 
+// Open names what a card leaves open that a flag could say, with the flag.
+func (f *Facts) Open() []string {
+	var list []string
+	if f.BaseModel == "" {
+		list = append(list, "the source's repository (--base-model OWNER/NAME)")
+	}
+	if len(f.Licenses) == 0 {
+		list = append(list, "the license (--license ID)")
+	}
+	return list
+}
+
 // A Difference is a place where a card does not fit its release.
 type Difference struct {
 	Section   string // "front matter" for that
