@@ -164,7 +164,7 @@ func TestForgedSignatures(t *testing.T) {
 		"cut off": {func(t *testing.T) {
 			data := readFile(t, "release/MANIFEST.sha256.sig")
 			writeFile(t, "release/MANIFEST.sha256.sig", data[:len(data)/2])
-		}, ssh, "no SSH signature found"},
+		}, ssh, "is cut off or damaged"},
 		"doubled": {func(t *testing.T) {
 			data := readFile(t, "release/MANIFEST.sha256.sig")
 			writeFile(t, "release/MANIFEST.sha256.sig", append(data, data...))
