@@ -11,6 +11,7 @@ import (
 
 	"ggufreap/cmd/ggufreap/internal/args"
 	"ggufreap/cmd/ggufreap/internal/help"
+	"ggufreap/cmd/ggufreap/internal/programtest"
 	"ggufreap/cmd/ggufreap/internal/ui"
 )
 
@@ -63,10 +64,7 @@ var tabTests = []struct{ typed, want string }{
 // one what fits and otherwise prints its arguments.
 func completionFolder(t *testing.T) {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "ggufreap")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	program := programtest.Path(t)
 	t.Chdir(t.TempDir())
 	for _, dir := range []string{"bin", filepath.Join("d", "sub")} {
 		if err := os.MkdirAll(dir, 0o777); err != nil {

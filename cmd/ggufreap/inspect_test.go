@@ -21,16 +21,6 @@ import (
 	"ggufreap/gguf/gguftest"
 )
 
-// write writes a model into the working folder.
-func write(t *testing.T, s gguftest.Spec, split gguf.Split) []string {
-	t.Helper()
-	paths, err := s.Write(".", split)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return paths
-}
-
 // writeBytes writes the model as one file, edited.
 func writeBytes(t *testing.T, s gguftest.Spec, edit func(file []byte) []byte) {
 	t.Helper()
@@ -46,22 +36,6 @@ func writeFile(t *testing.T, name string, data []byte) {
 	if err := os.WriteFile(name, data, 0o666); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// smallMoE is a model with 8 routed experts in two of three layers.
-func smallMoE() gguftest.Spec {
-	return gguftest.K3(gguftest.K3Options{Name: "small", Layers: 3, Experts: 8, Used: 2, Hidden: 32, Latent: 32, Width: 32})
-}
-
-// bare is a model with a few tensors of a made-up architecture.
-func bare(tensors ...gguftest.Tensor) gguftest.Spec {
-	md := gguf.NewMetadata()
-	md.Set("general.architecture", gguf.TextValue("made-up"))
-	return gguftest.Spec{Name: "bare", Seed: 1, Metadata: md, Tensors: tensors}
-}
-
-func vector(name string, n uint64) gguftest.Tensor {
-	return gguftest.Tensor{Name: name, Type: gguf.F32, Shape: []uint64{n}, Fill: gguftest.Fill{Spread: 1}}
 }
 
 // hostile is a model whose names and values act on terminals and readers.

@@ -37,22 +37,6 @@ func changedMoE() gguftest.Spec {
 	return s
 }
 
-func changeBytes(s *gguftest.Spec, tensor string, at int) {
-	data, err := s.Bytes(tensor)
-	if err != nil {
-		panic(err)
-	}
-	data[at] ^= 1
-	s.Tensor(tensor).Data = data
-}
-
-func writeText(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestPinPrintsTheDocument wants --json to be the very document that -o writes.
 func TestPinPrintsTheDocument(t *testing.T) {
 	pinFolder(t)

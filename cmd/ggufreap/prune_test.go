@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,21 +17,6 @@ import (
 	"ggufreap/gguf/gguftest"
 )
 
-// smallK3 is a kimi-k3 model with 32 experts, of which 4 are used, in two layers.
-func smallK3() gguftest.Spec {
-	return gguftest.K3(gguftest.K3Options{Name: "small", Experts: 32, Used: 4, Layers: 3})
-}
-
-// writeModel writes a model into a fresh folder and returns its files in shard order.
-func writeModel(t *testing.T, spec gguftest.Spec, shards int) []string {
-	t.Helper()
-	files, err := spec.Write(t.TempDir(), gguf.Split{Shards: shards})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
-
 // succeed runs the program, which must exit with 0, and returns what it printed.
 func succeed(t *testing.T, args ...string) string {
 	t.Helper()
@@ -41,32 +25,6 @@ func succeed(t *testing.T, args ...string) string {
 		t.Fatalf("%s: exit %d\n%s%s", strings.Join(args, " "), r.code, r.stdout, r.stderr)
 	}
 	return r.stdout
-}
-
-func openModel(t *testing.T, path string) *gguf.Model {
-	t.Helper()
-	m, err := gguf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { m.Close() })
-	for _, p := range m.Problems {
-		t.Error(p)
-	}
-	return m
-}
-
-func tensorData(t *testing.T, m *gguf.Model, name string) []byte {
-	t.Helper()
-	tensor := m.Tensor(name)
-	if tensor == nil {
-		t.Fatalf("%s has no tensor %q", m.Name, name)
-	}
-	data, err := io.ReadAll(tensor.Reader())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
 }
 
 // routedNames are the tensors of a kimi-k3 block that have a slab for each expert,
@@ -186,24 +144,6 @@ func TestManifestSatisfiesSha256sum(t *testing.T) {
 	if got, want := strings.Count(string(out), ": OK"), len(folder(t, dir))-1; got != want {
 		t.Errorf("sha256sum checked %d files, want %d", got, want)
 	}
-}
-
-// folder reads every file of a folder.
-func folder(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := map[string]string{}
-	for _, e := range entries {
-		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[e.Name()] = string(data)
-	}
-	return files
 }
 
 func TestIdentityPruneGivesTheFileBack(t *testing.T) {
@@ -367,19 +307,6 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 			}
 		})
 	}
-}
-
-// flip changes one byte of a file; a negative place counts from the end.
-func flip(path string, at int) error {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	if at < 0 {
-		at += len(data)
-	}
-	data[at] ^= 1
-	return os.WriteFile(path, data, 0o666)
 }
 
 func TestDemo(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ggufreap/cmd/ggufreap/internal/programtest"
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
 	"ggufreap/manifest"
@@ -24,10 +25,7 @@ func TestRecipes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(t.TempDir(), "ggufreap")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	program := programtest.Path(t)
 	t.Chdir(t.TempDir())
 	if _, err := gguftest.K3(gguftest.K3Options{}).Write(filepath.Join("ggufreap-demo", "source"), gguf.Split{Shards: gguftest.K3Shards}); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"ggufreap/cmd/ggufreap/internal/programtest"
 	"ggufreap/gguf/remote/hubtest"
 	"ggufreap/manifest"
 )
@@ -20,10 +21,7 @@ import (
 // some of it has come, and goes on: the release is that of the files. The hub's addresses
 // expire all the time, and what came before is not asked for again.
 func TestKilledWhileFetching(t *testing.T) {
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := programtest.Path(t)
 	h, files := onHub(t, wideExperts(), 5)
 	h.Life = 40
 	dir := t.TempDir()
@@ -46,7 +44,7 @@ func TestKilledWhileFetching(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for enough, end := keptShards(out)+rand.IntN(3), time.Now().Add(20*time.Second); keptShards(out) < enough && time.Now().Before(end) && !finished(out); {
+		for enough, end := keptShards(out)+rand.IntN(3), time.Now().Add(20*time.Second); keptShards(out) < enough && time.Now().Before(end) && !exists(filepath.Join(out, manifest.SumsName)); {
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(time.Duration(rand.IntN(100)) * time.Millisecond)
@@ -81,10 +79,7 @@ func keptShards(out string) int {
 // TestGoingOnNeedsTheSameSource refuses to go on when the branch has moved, and goes on by
 // another address of the same commit.
 func TestGoingOnNeedsTheSameSource(t *testing.T) {
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := programtest.Path(t)
 	h, files := onHub(t, wideExperts(), 5)
 	dir := t.TempDir()
 	local, out := filepath.Join(dir, "local"), filepath.Join(dir, "out")

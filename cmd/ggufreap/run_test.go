@@ -15,6 +15,7 @@ import (
 
 	"ggufreap/cmd/ggufreap/internal/args"
 	"ggufreap/cmd/ggufreap/internal/help"
+	"ggufreap/cmd/ggufreap/internal/programtest"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
@@ -41,19 +42,25 @@ func ggufreapFrom(t *testing.T, stdin string, args ...string) result {
 	con := ui.New(strings.NewReader(stdin), &stdout, &stderr)
 	code := run(context.Background(), con, nil, append([]string{"ggufreap"}, args...))
 	r := result{stdout.String(), stderr.String(), code}
-	if err := checkDocuments(r, args); err != nil {
+	if err := programtest.CheckDocuments(programtest.Result{Stdout: r.stdout, Stderr: r.stderr, Code: r.code}, args); err != nil {
 		t.Error(err)
 	}
 	return r
 }
 
+// What tests of other packages have too, by short names.
+var (
+	bare, vector          = programtest.Bare, programtest.Vector
+	smallMoE, smallK3     = programtest.SmallMoE, programtest.SmallK3
+	changeBytes           = programtest.ChangeBytes
+	write, writeModel     = programtest.Write, programtest.WriteModel
+	openModel, tensorData = programtest.OpenModel, programtest.TensorData
+	exists, folder, flip  = programtest.Exists, programtest.Folder, programtest.Flip
+	readFile, writeText   = programtest.ReadFile, programtest.WriteText
+)
+
 // goldenDir is absolute: tests change the folder they run in.
 var goldenDir, _ = filepath.Abs(filepath.Join("testdata", "golden"))
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
-}
 
 // golden compares got with a file in testdata/golden, or writes it with -update.
 func golden(t *testing.T, name, got string) {

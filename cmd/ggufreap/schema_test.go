@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -12,110 +11,18 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-
-	"github.com/klauspost/compress/zstd"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"ggufreap/cmd/ggufreap/internal/calibration"
 	"ggufreap/cmd/ggufreap/internal/document"
-	"ggufreap/cmd/ggufreap/internal/release"
+	"ggufreap/cmd/ggufreap/internal/programtest"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/gguf"
-	"ggufreap/manifest"
 	"ggufreap/reap"
 	"ggufreap/reap/engine"
 	"ggufreap/reap/measure"
 	"ggufreap/reap/scorefile"
 )
-
-// compiled has the schema of every kind.
-var compiled = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
-	schemas := map[string]*jsonschema.Schema{}
-	for _, kind := range document.Kinds() {
-		text, err := jsonschema.UnmarshalJSON(bytes.NewReader(document.Schema(kind)))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", kind, err)
-		}
-		c := jsonschema.NewCompiler()
-		c.AssertContent()
-		if err := c.AddResource(kind, text); err != nil {
-			return nil, fmt.Errorf("%s: %w", kind, err)
-		}
-		if schemas[kind], err = c.Compile(kind); err != nil {
-			return nil, fmt.Errorf("%s: %w", kind, err)
-		}
-	}
-	return schemas, nil
-})
-
-var schemaName = regexp.MustCompile(`^ggufreap/([a-z]+)/v[0-9]+$`)
-
-// validate holds a document to the schema of its kind, which it returns.
-func validate(text []byte) (kind string, err error) {
-	if text == nil {
-		return "", nil
-	}
-	schemas, err := compiled()
-	if err != nil {
-		return "", err
-	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		return "", err
-	}
-	object, _ := doc.(map[string]any)
-	name, _ := object["schema"].(string)
-	found := schemaName.FindStringSubmatch(name)
-	if found == nil || schemas[found[1]] == nil {
-		return "", fmt.Errorf("no schema for documents that say %q: it needs a file in internal/document/schema", name)
-	}
-	return found[1], schemas[found[1]].Validate(doc)
-}
-
-// checkDocuments holds what a run of the program printed and wrote, as far as it is a
-// document, to its schema.
-func checkDocuments(r result, args []string) error {
-	if r.code == exitFailed || len(args) == 0 {
-		return nil
-	}
-	if strings.HasPrefix(r.stdout, "{") && !slices.Contains(args, "schema") {
-		if _, err := validate([]byte(r.stdout)); err != nil {
-			return fmt.Errorf("%q prints what its schema does not allow: %w", args, err)
-		}
-	}
-	for i, arg := range args[1:] {
-		if args[i] != "-o" {
-			continue
-		}
-		for _, path := range []string{arg, filepath.Join(arg, release.PlanName), filepath.Join(arg, manifest.PinName)} {
-			if _, err := validate(documentText(path)); err != nil {
-				return fmt.Errorf("%q writes %s, which its schema does not allow: %w", args, path, err)
-			}
-		}
-	}
-	return nil
-}
-
-// documentText returns the text of a document in a file, nil for anything else.
-func documentText(path string) []byte {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil
-	}
-	if bytes.HasPrefix(text, manifest.ZstdMagic) {
-		if text, err = unpacked.DecodeAll(text, nil); err != nil {
-			return nil
-		}
-	}
-	if !bytes.HasPrefix(text, []byte("{")) {
-		return nil
-	}
-	return text
-}
-
-var unpacked, _ = zstd.NewReader(nil) // without options there is no error
 
 // sampleDocuments makes a document of every kind, as full as one run makes it.
 func sampleDocuments(t *testing.T) map[string][]byte {
@@ -125,7 +32,7 @@ func sampleDocuments(t *testing.T) map[string][]byte {
 	const model = "small-00001-of-00002.gguf"
 	samples := map[string][]byte{}
 	add := func(text []byte) {
-		kind, err := validate(text)
+		kind, err := programtest.Validate(text)
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, text)
 		}
@@ -171,7 +78,7 @@ func sampleDocuments(t *testing.T) map[string][]byte {
 	print(exitDiffers, "evidence", "check", "--json", "wrong.yaml")
 	print(exitOK, "plan", "--keep", "4", "--criterion", "router-norm", "--explain", "--compare", "cut/plan.json", "--json", model)
 	for _, path := range []string{"source.json", "cut/plan.json"} {
-		add(documentText(path))
+		add(programtest.DocumentText(path))
 	}
 	layers := map[int]*scorefile.Layer{1: {Count: []float64{1, 0}, GateSum: []float64{0.5, 0}, ReapSum: []float64{1e-9, 0}, Energy: []float64{2, 0}, NormSum: []float64{1, 0}, NormMax: []float64{1, 0}}}
 	m := &scorefile.Measurements{
@@ -214,7 +121,7 @@ func TestSchemas(t *testing.T) {
 			object["not-a-field"] = map[string]any{"not-a-field": 1}
 			changed, _ := json.Marshal(doc)
 			delete(object, "not-a-field")
-			if _, err := validate(changed); err == nil {
+			if _, err := programtest.Validate(changed); err == nil {
 				t.Errorf("%s: a field that is not known is allowed in %v", kind, object)
 			}
 			changes++
@@ -223,7 +130,7 @@ func TestSchemas(t *testing.T) {
 			left := maps.Clone(doc.(map[string]any))
 			delete(left, name)
 			changed, _ := json.Marshal(left)
-			if _, err := validate(changed); err == nil && !optional[kind+" "+name] {
+			if _, err := programtest.Validate(changed); err == nil && !optional[kind+" "+name] {
 				t.Errorf("%s: %q may be missing", kind, name)
 			}
 		}

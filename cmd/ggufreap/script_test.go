@@ -16,14 +16,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"ggufreap/cmd/ggufreap/internal/engines"
+	"ggufreap/cmd/ggufreap/internal/programtest"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
 	"ggufreap/reap/engine/enginetest"
 )
-
-// programDir is where program builds.
-var programDir string
 
 func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, map[string]func(){"ggufreap": scriptedProgram})
@@ -33,14 +31,9 @@ func TestMain(m *testing.M) {
 type tests struct{ *testing.M }
 
 func (m tests) Run() int {
-	var err error
-	if programDir, err = os.MkdirTemp("", "ggufreap-test"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
 	os.Setenv(engines.Variable, "off") // what tests print must not depend on what the machine has
 	code := m.M.Run()
-	os.RemoveAll(programDir)
+	programtest.Remove()
 	enginetest.Remove()
 	return code
 }
@@ -50,7 +43,7 @@ func scriptedProgram() {
 	var out bytes.Buffer
 	code := run(context.Background(), ui.New(os.Stdin, &out, os.Stderr), nil, os.Args)
 	os.Stdout.Write(out.Bytes())
-	if err := checkDocuments(result{out.String(), "", code}, os.Args[1:]); err != nil {
+	if err := programtest.CheckDocuments(programtest.Result{Stdout: out.String(), Code: code}, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = exitInterrupted
 	}

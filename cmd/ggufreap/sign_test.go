@@ -41,15 +41,6 @@ func signedRelease(t *testing.T) {
 	writeFile(t, "allowed", []byte("me@example.com "+string(readFile(t, "id.pub"))))
 }
 
-func readFile(t *testing.T, path string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
 // differ runs the program, which must find something, and returns what it prints.
 func differ(t *testing.T, want string, args ...string) {
 	t.Helper()

@@ -8,16 +8,14 @@ import (
 	"syscall"
 	"testing"
 
+	"ggufreap/cmd/ggufreap/internal/programtest"
 	"ggufreap/gguf"
 )
 
 // TestStreams reads and writes documents through pipes, as shells make them, and compares
 // what comes of it with what comes of files.
 func TestStreams(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "ggufreap")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	program := programtest.Path(t)
 	t.Chdir(t.TempDir())
 	write(t, smallMoE(), gguf.Split{})
 	t.Setenv("TMPDIR", t.TempDir())

@@ -2,29 +2,26 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"ggufreap/cmd/ggufreap/internal/programtest"
 )
 
-// TestVersionDocument builds the program and holds what it says of itself to what the go
+// TestVersionDocument holds what the program says of itself to what the go
 // command says of it. The go command knows the revision of a clone only, not of a copy.
 func TestVersionDocument(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "ggufreap")
+	program := programtest.Path(t)
 	output := func(name string, words ...string) string {
 		t.Helper()
-		cmd := exec.Command(name, words...)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		out, err := cmd.Output()
+		out, err := exec.Command(name, words...).Output()
 		if err != nil {
 			t.Fatalf("%s %v: %v", name, words, err)
 		}
 		return string(out)
 	}
-	output("go", "build", "-o", program, ".")
 	var doc versionInfo
 	if err := json.Unmarshal([]byte(output(program, "version", "--json")), &doc); err != nil {
 		t.Fatal(err)

@@ -1,10 +1,9 @@
 //go:build unix
 
-package main
+package chaos
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -16,14 +15,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"ggufreap/cmd/ggufreap/internal/programtest"
+
 	"ggufreap/cmd/ggufreap/internal/args"
-	"ggufreap/cmd/ggufreap/internal/ui"
-	"ggufreap/cmd/ggufreap/internal/ui/progress"
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
 	"ggufreap/manifest"
@@ -31,18 +29,6 @@ import (
 
 // chaos multiplies the sessions that end the program at random.
 var chaos = flag.Int("chaos", 1, "how many times to repeat the sessions with random faults")
-
-// program builds the program, once.
-var program = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(programDir, "ggufreap")
-	build := exec.Command("go", "build", "-o", path, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	out, err := build.CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("%w\n%s", err, out)
-	}
-	return path, err
-})
 
 // A bench is the built program, a source, and what prune makes of it undisturbed.
 type bench struct {
@@ -64,25 +50,22 @@ type tally struct {
 
 func newBench(t *testing.T, session string, spec gguftest.Spec, args ...string) *bench {
 	t.Helper()
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
-	b := &bench{t: t, program: path, args: append([]string{"prune"}, args...)}
+	var err error
+	b := &bench{t: t, program: programtest.Path(t), args: append([]string{"prune"}, args...)}
 	if b.files, err = spec.Write(filepath.Join(dir, "source"), gguf.Split{Shards: 5}); err != nil {
 		t.Fatal(err)
 	}
-	b.source = folder(t, filepath.Dir(b.files[0]))
+	b.source = programtest.Folder(t, filepath.Dir(b.files[0]))
 	out := filepath.Join(dir, "reference")
 	started := time.Now()
-	if r := b.run(out); r.code != exitOK {
-		t.Fatalf("exit %d\n%s", r.code, r.stderr)
+	if r := b.run(out); r.Code != programtest.OK {
+		t.Fatalf("exit %d\n%s", r.Code, r.Stderr)
 	}
 	b.took = time.Since(started)
-	b.want = folder(t, out)
+	b.want = programtest.Folder(t, out)
 	t.Cleanup(func() {
-		b.lost += lostBytes(folder(t, filepath.Dir(b.files[0])), b.source)
+		b.lost += programtest.LostBytes(programtest.Folder(t, filepath.Dir(b.files[0])), b.source)
 		fmt.Printf("chaos: %s: kills survived: %d, faults injected: %d, bytes lost: %d\n", session, b.kills, b.faults, b.lost)
 		if b.lost > 0 {
 			t.Errorf("%d bytes are lost", b.lost)
@@ -106,7 +89,7 @@ func (b *bench) line(out string, more ...string) []string {
 }
 
 // run runs the program to its end.
-func (b *bench) run(out string, more ...string) result {
+func (b *bench) run(out string, more ...string) programtest.Result {
 	b.t.Helper()
 	return b.wait(b.start(b.line(out, more...)))
 }
@@ -133,21 +116,21 @@ func (b *bench) startCommand(name string, args ...string) *process {
 }
 
 // wait returns how a process ended; one that was killed has exit code -1.
-func (b *bench) wait(p *process) result {
+func (b *bench) wait(p *process) programtest.Result {
 	b.t.Helper()
 	err := p.Wait()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		b.t.Fatal(err)
 	}
-	return result{p.stdout.String(), p.stderr.String(), p.ProcessState.ExitCode()}
+	return programtest.Result{Stdout: p.stdout.String(), Stderr: p.stderr.String(), Code: p.ProcessState.ExitCode()}
 }
 
 // compare counts what a folder that should be the finished release lacks.
 func (b *bench) compare(out, what string) {
 	b.t.Helper()
-	got := folder(b.t, out)
-	lost := lostBytes(got, b.want)
+	got := programtest.Folder(b.t, out)
+	lost := programtest.LostBytes(got, b.want)
 	b.lost += lost
 	if lost > 0 || len(got) != len(b.want) {
 		b.t.Errorf("%s: %d bytes are missing or wrong, %d files, want %d", what, lost, len(got), len(b.want))
@@ -158,33 +141,16 @@ func (b *bench) compare(out, what string) {
 func (b *bench) goOn(out, what string) {
 	b.t.Helper()
 	if !finished(out) {
-		if r := b.run(out, "--resume"); r.code != exitOK {
-			b.t.Errorf("%s: going on: exit %d\n%s", what, r.code, r.stderr)
+		if r := b.run(out, "--resume"); r.Code != programtest.OK {
+			b.t.Errorf("%s: going on: exit %d\n%s", what, r.Code, r.Stderr)
 			return
 		}
 	}
 	b.compare(out, what)
 }
 
-// lostBytes counts the bytes of want that got has not.
-func lostBytes(got, want map[string]string) int {
-	lost := 0
-	for name, data := range want {
-		if got[name] == data {
-			continue
-		}
-		for i := range len(data) {
-			if i >= len(got[name]) || got[name][i] != data[i] {
-				lost++
-			}
-		}
-		lost += max(len(got[name])-len(data), 0)
-	}
-	return lost
-}
-
 func finished(out string) bool {
-	return exists(filepath.Join(out, manifest.SumsName)) && !exists(filepath.Join(out, manifest.JournalName))
+	return programtest.Exists(filepath.Join(out, manifest.SumsName)) && !programtest.Exists(filepath.Join(out, manifest.JournalName))
 }
 
 // phase says how far a run had come by what it left.
@@ -196,7 +162,7 @@ func phase(out string) string {
 		return "after the last byte"
 	case len(journal) == 0:
 		return "before the first byte"
-	case exists(filepath.Join(out, manifest.SumsName)):
+	case programtest.Exists(filepath.Join(out, manifest.SumsName)):
 		return "between list and journal"
 	case len(names) > 0:
 		return "giving names"
@@ -246,11 +212,11 @@ func TestKill(t *testing.T) {
 			p := b.start(b.line(out, args...))
 			killAtRandom(p, out, b.took, rng)
 			r := b.wait(p)
-			if r.code != -1 && r.code != exitOK {
-				t.Fatalf("%s: exit %d\n%s", what, r.code, r.stderr)
+			if r.Code != -1 && r.Code != programtest.OK {
+				t.Fatalf("%s: exit %d\n%s", what, r.Code, r.Stderr)
 			}
 			b.checkList(out, what)
-			if r.code == -1 {
+			if r.Code == -1 {
 				b.kills++
 				phases[phase(out)]++
 			}
@@ -274,14 +240,14 @@ func (b *bench) sourcePin() (string, map[string]string) {
 	b.t.Helper()
 	dir := b.t.TempDir()
 	pin := filepath.Join(dir, "source.pin.json")
-	if r := b.run(filepath.Join(dir, "release"), "--pin-source", pin); r.code != exitOK {
-		b.t.Fatalf("exit %d\n%s", r.code, r.stderr)
+	if r := b.run(filepath.Join(dir, "release"), "--pin-source", pin); r.Code != programtest.OK {
+		b.t.Fatalf("exit %d\n%s", r.Code, r.Stderr)
 	}
 	data, err := os.ReadFile(pin)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return string(data), folder(b.t, filepath.Join(dir, "release"))
+	return string(data), programtest.Folder(b.t, filepath.Join(dir, "release"))
 }
 
 // killAtRandom kills a process some time within a run's, or soon after a sign.
@@ -289,11 +255,11 @@ func killAtRandom(p *process, out string, took time.Duration, rng *rand.Rand) {
 	times := timesKept(out) + 1 + rng.IntN(12)
 	signs := []func() bool{
 		nil, nil, nil,
-		func() bool { return exists(filepath.Join(out, manifest.JournalName)) },
+		func() bool { return programtest.Exists(filepath.Join(out, manifest.JournalName)) },
 		func() bool { return timesKept(out) >= times },
 		func() bool { return timesKept(out) >= times },
 		func() bool { return phase(out) == "giving names" },
-		func() bool { return exists(filepath.Join(out, manifest.SumsName+".part")) },
+		func() bool { return programtest.Exists(filepath.Join(out, manifest.SumsName+".part")) },
 	}
 	sign := signs[rng.IntN(len(signs))]
 	delay := time.Duration(rng.Int64N(int64(took)))
@@ -360,17 +326,17 @@ func TestInterruptSaysHowToGoOn(t *testing.T) {
 		signal := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}[i%3]
 		p.Process.Signal(signal)
 		r := b.wait(p)
-		if !interrupted || r.code == exitOK {
+		if !interrupted || r.Code == programtest.OK {
 			continue
 		}
 		longest = max(longest, time.Since(sent))
 		b.kills++
-		m := hint.FindStringSubmatch(r.stderr)
+		m := hint.FindStringSubmatch(r.Stderr)
 		ended := p.ProcessState.Sys().(syscall.WaitStatus)
-		if !ended.Signaled() || ended.Signal() != signal || !strings.Contains(r.stderr, "error: interrupted\n") || m == nil {
-			t.Fatalf("%v: ended by %v\n%s", signal, p.ProcessState, r.stderr)
+		if !ended.Signaled() || ended.Signal() != signal || !strings.Contains(r.Stderr, "error: interrupted\n") || m == nil {
+			t.Fatalf("%v: ended by %v\n%s", signal, p.ProcessState, r.Stderr)
 		}
-		if exists(filepath.Join(out, manifest.SumsName)) {
+		if programtest.Exists(filepath.Join(out, manifest.SumsName)) {
 			t.Error("an interrupted release has a list of sums")
 		}
 		again := exec.Command("sh", "-c", args.ShellQuote(b.program)+" "+m[2])
@@ -380,56 +346,6 @@ func TestInterruptSaysHowToGoOn(t *testing.T) {
 		b.compare(out, "after an interrupt")
 	}
 	fmt.Printf("chaos: interrupts: the slowest took %d ms to end\n", longest.Milliseconds())
-}
-
-// TestInterruptBeforeTheFirstByte leaves nothing.
-func TestInterruptBeforeTheFirstByte(t *testing.T) {
-	out := filepath.Join(t.TempDir(), "release")
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	var stdout, stderr bytes.Buffer
-	con := ui.New(nil, &stdout, &stderr)
-	code := run(ctx, con, nil, []string{"ggufreap", "prune", "--keep", "16", "-o", out, writeModel(t, smallK3(), 3)[0]})
-	if code != exitInterrupted || !strings.Contains(stderr.String(), "error: interrupted\n") {
-		t.Errorf("exit %d\n%s", code, stderr.String())
-	}
-	if exists(out) {
-		t.Errorf("left %q", folder(t, out))
-	}
-}
-
-// TestInterruptDoesNotWaitForTheDisk has a command that does not end.
-func TestInterruptDoesNotWaitForTheDisk(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	var stderr bytes.Buffer
-	con := ui.New(nil, &bytes.Buffer{}, &stderr)
-	con.RestWith(func() string { return "to go on: x" })
-	if code := await(ctx, con, nil, make(chan error), time.Millisecond); code != exitInterrupted {
-		t.Errorf("exit %d, want %d", code, exitInterrupted)
-	}
-	if want := "ggufreap: error: interrupted\nggufreap: hint: to go on: x\n"; stderr.String() != want {
-		t.Errorf("stderr is %q, want %q", stderr.String(), want)
-	}
-}
-
-// TestSecondInterruptDoesNotWait has a command that does not end, and a bar on the screen.
-func TestSecondInterruptDoesNotWait(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	again := make(chan struct{})
-	close(again)
-	var stderr bytes.Buffer
-	con := ui.New(nil, &bytes.Buffer{}, &stderr)
-	con.Progress = progress.Bar
-	con.StartProgress("prune", 100).Add(50)
-	con.RestWith(func() string { return "to go on: x" })
-	if code := await(ctx, con, again, make(chan error), time.Hour); code != exitInterrupted {
-		t.Errorf("exit %d, want %d", code, exitInterrupted)
-	}
-	if want := "\r\x1b[Kggufreap: error: interrupted\nggufreap: hint: to go on: x\n"; !strings.HasSuffix(stderr.String(), want) {
-		t.Errorf("stderr is %q, want its end %q", stderr.String(), want)
-	}
 }
 
 // TestLittleIsWrittenAgain kills runs of a larger model at each tenth of the way, or at some
@@ -451,7 +367,7 @@ func TestLittleIsWrittenAgain(t *testing.T) {
 				time.Sleep(100 * time.Microsecond)
 			}
 			p.Process.Kill()
-			if r := b.wait(p); r.code == exitOK {
+			if r := b.wait(p); r.Code == programtest.OK {
 				t.Errorf("%d workers: the run ended before it was killed at %d0 %%", workers, tenth)
 				continue
 			}
@@ -462,8 +378,8 @@ func TestLittleIsWrittenAgain(t *testing.T) {
 				t.Errorf("%d workers, killed at %d0 %%: %d of %d bytes are to be written again", workers, tenth, again, all)
 			}
 			r := b.run(out, args...)
-			if r.code != exitOK || strings.Contains(r.stderr, "written again") {
-				t.Errorf("%d workers, killed at %d0 %%: exit %d\n%s", workers, tenth, r.code, r.stderr)
+			if r.Code != programtest.OK || strings.Contains(r.Stderr, "written again") {
+				t.Errorf("%d workers, killed at %d0 %%: exit %d\n%s", workers, tenth, r.Code, r.Stderr)
 			}
 			b.compare(out, "after a kill")
 			os.RemoveAll(out)
@@ -499,14 +415,14 @@ func TestSecondRunIsRefused(t *testing.T) {
 				{"--force", "is being written to by another run"},
 				{"--json", "is being written to by another run"},
 			} {
-				if r := b.run(out, tc.flag); r.code != exitTryAgain || !strings.Contains(r.stderr, tc.want) {
-					t.Errorf("%s: exit %d, want %d and %q in\n%s", tc.flag, r.code, exitTryAgain, tc.want, r.stderr)
+				if r := b.run(out, tc.flag); r.Code != programtest.TryAgain || !strings.Contains(r.Stderr, tc.want) {
+					t.Errorf("%s: exit %d, want %d and %q in\n%s", tc.flag, r.Code, programtest.TryAgain, tc.want, r.Stderr)
 				}
 			}
 		}
 		p.Process.Signal(syscall.SIGCONT)
-		if r := b.wait(p); r.code != exitOK {
-			t.Fatalf("exit %d\n%s", r.code, r.stderr)
+		if r := b.wait(p); r.Code != programtest.OK {
+			t.Fatalf("exit %d\n%s", r.Code, r.Stderr)
 		}
 		b.compare(out, "after a second run")
 	}
@@ -548,10 +464,10 @@ func TestFolderVanishes(t *testing.T) {
 			if !done {
 				continue
 			}
-			if r.code != exitFailed || !strings.Contains(r.stderr, out) || strings.Contains(r.stderr, "to go on") {
-				t.Errorf("%s: exit %d, want %d and the folder's name, and no way to go on there, in\n%s", what, r.code, exitFailed, r.stderr)
+			if r.Code != programtest.Failed || !strings.Contains(r.Stderr, out) || strings.Contains(r.Stderr, "to go on") {
+				t.Errorf("%s: exit %d, want %d and the folder's name, and no way to go on there, in\n%s", what, r.Code, programtest.Failed, r.Stderr)
 			}
-			if exists(filepath.Join(out, manifest.SumsName)) {
+			if programtest.Exists(filepath.Join(out, manifest.SumsName)) {
 				t.Errorf("%s: the folder has a list of sums", what)
 			}
 			if moved := out + "-moved"; what != "removed" {

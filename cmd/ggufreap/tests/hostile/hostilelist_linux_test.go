@@ -1,4 +1,4 @@
-package main
+package hostile
 
 import (
 	"bufio"
@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ggufreap/cmd/ggufreap/internal/programtest"
 
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
@@ -24,16 +26,13 @@ const (
 // TestHostileLists holds a model against documents of 64 MiB that are made to cost most, in a
 // child of the program that tells its peak of memory.
 func TestHostileLists(t *testing.T) {
-	binary, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := programtest.Path(t)
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	if _, err := smallK3().Write(path("model"), gguf.Split{Shards: 3}); err != nil {
+	if _, err := programtest.SmallK3().Write(path("model"), gguf.Split{Shards: 3}); err != nil {
 		t.Fatal(err)
 	}
-	succeed(t, "prune", "--keep", "16", "-o", path("release"), path("model"))
+	programtest.Succeed(t, "prune", "--keep", "16", "-o", path("release"), path("model"))
 	digits := strings.Repeat("0", 64)
 	sums := func(i int) string { return fmt.Sprintf("%s  %x\n", digits, i) }
 	for name, hostile := range map[string]struct {
@@ -121,7 +120,7 @@ func largePin(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := openModel(t, paths[0])
+	m := programtest.OpenModel(t, paths[0])
 	pin, err := manifest.BuildPin(t.Context(), m, manifest.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -142,11 +141,11 @@ func largePin(t *testing.T, path string) {
 func runHostile(t *testing.T, binary, want string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(binary, args...)
-	peak := measured(t, cmd)
+	peak := programtest.Measured(t, cmd)
 	begin := time.Now()
 	out, _ := cmd.CombinedOutput()
 	took := time.Since(begin)
-	if code := cmd.ProcessState.ExitCode(); code != exitDiffers && code != exitFailed && code != exitOK {
+	if code := cmd.ProcessState.ExitCode(); code != programtest.Differs && code != programtest.Failed && code != programtest.OK {
 		t.Errorf("%q: exit %d", args, code)
 	}
 	if !strings.Contains(string(out), want) || len(out) > 1<<20 {
@@ -164,20 +163,17 @@ func runHostile(t *testing.T, binary, want string, args ...string) {
 // TestVerifyTellsWhenTheMachineFails lets verify open few files: that is no finding about the
 // release.
 func TestVerifyTellsWhenTheMachineFails(t *testing.T) {
-	binary, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := programtest.Path(t)
 	release := filepath.Join(t.TempDir(), "release")
-	source := writeModel(t, smallK3(), 3)[0]
-	succeed(t, "prune", "--keep", "16", "--shards", "9", "-o", release, source)
+	source := programtest.WriteModel(t, programtest.SmallK3(), 3)[0]
+	programtest.Succeed(t, "prune", "--keep", "16", "--shards", "9", "-o", release, source)
 	failed := 0
 	for limit := range 40 {
 		cmd := exec.Command("sh", "-c", `ulimit -n "$1" && exec "$0" verify "$2"`, binary, fmt.Sprint(limit+8), release)
 		out, _ := cmd.CombinedOutput()
 		switch code := cmd.ProcessState.ExitCode(); {
-		case code == exitOK:
-		case code == exitTryAgain && strings.Contains(string(out), "too many open files"):
+		case code == programtest.OK:
+		case code == programtest.TryAgain && strings.Contains(string(out), "too many open files"):
 			failed++
 		default:
 			t.Errorf("%d files: exit %d, %s", limit+8, code, out)

@@ -1,4 +1,4 @@
-package main
+package chaos
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"ggufreap/cmd/ggufreap/internal/programtest"
 
 	"ggufreap/gguf/gguftest"
 	"ggufreap/manifest"
@@ -42,7 +44,7 @@ func mount(t *testing.T, session, source, kind, options string) string {
 
 // stopAt runs the program until it has kept what it wrote n times, calls change while it is
 // stopped, and returns how it ended. A run that was too fast is tried again.
-func (b *bench) stopAt(n int, prepare func() (out string), change func(p *process, out string)) (out string, r result) {
+func (b *bench) stopAt(n int, prepare func() (out string), change func(p *process, out string)) (out string, r programtest.Result) {
 	b.t.Helper()
 	for {
 		out = prepare()
@@ -62,19 +64,19 @@ func (b *bench) stopAt(n int, prepare func() (out string), change func(p *proces
 }
 
 // wantFailure holds a run that failed, and will fail again, to what it must say.
-func (b *bench) wantFailure(r result, texts ...string) {
+func (b *bench) wantFailure(r programtest.Result, texts ...string) {
 	b.t.Helper()
-	b.wantEnd(r, exitFailed, texts...)
+	b.wantEnd(r, programtest.Failed, texts...)
 }
 
-func (b *bench) wantEnd(r result, code int, texts ...string) {
+func (b *bench) wantEnd(r programtest.Result, code int, texts ...string) {
 	b.t.Helper()
-	if r.code != code {
-		b.t.Errorf("exit %d, want %d\n%s", r.code, code, r.stderr)
+	if r.Code != code {
+		b.t.Errorf("exit %d, want %d\n%s", r.Code, code, r.Stderr)
 	}
 	for _, text := range texts {
-		if !strings.Contains(r.stderr, text) {
-			b.t.Errorf("stderr lacks %q:\n%s", text, r.stderr)
+		if !strings.Contains(r.Stderr, text) {
+			b.t.Errorf("stderr lacks %q:\n%s", text, r.Stderr)
 		}
 	}
 }
@@ -89,7 +91,7 @@ func TestDiskIsFull(t *testing.T) {
 	b.faults++
 	b.wantFailure(b.run(out, "--dry-run"), "bytes are needed, 8,388,608 are free", "hint: 7.43 MB are lacking")
 	b.wantFailure(b.run(out), "bytes are needed, 8,388,608 are free", "hint: 7.43 MB are lacking")
-	if exists(out) {
+	if programtest.Exists(out) {
 		t.Error("the refused run left a folder")
 	}
 
@@ -150,7 +152,7 @@ func TestReadOnlyDisk(t *testing.T) {
 		b.faults++
 		b.wantFailure(b.run(dir), "read-only file system", dir)
 	}
-	if names := folder(t, out); len(names) > 0 {
+	if names := programtest.Folder(t, out); len(names) > 0 {
 		t.Errorf("left %q", names)
 	}
 }
@@ -162,7 +164,7 @@ func TestFileSizeLimit(t *testing.T) {
 	b.faults++
 	limited := b.startCommand("sh", append([]string{"-c", `ulimit -f 2000; exec "$0" "$@"`, b.program}, b.line(out)...)...)
 	b.wantFailure(b.wait(limited), `this process may write files of 1,024,000 at most`, `K3-REAP568-00002-of-00014.gguf`)
-	if exists(out) {
+	if programtest.Exists(out) {
 		t.Error("the refused run left a folder")
 	}
 
@@ -190,8 +192,8 @@ func TestMemoryRunsOut(t *testing.T) {
 		out, r := b.stopAt(b.faults%5+1, func() string { return filepath.Join(t.TempDir(), "release") }, func(p *process, _ string) {
 			limitTo(t, p, syscall.RLIMIT_AS, 1<<20)
 		})
-		if ended := r.code == -1; !ended && r.code != exitTryAgain && r.code != exitOK {
-			t.Errorf("exit %d\n%s", r.code, r.stderr)
+		if ended := r.Code == -1; !ended && r.Code != programtest.TryAgain && r.Code != programtest.OK {
+			t.Errorf("exit %d\n%s", r.Code, r.Stderr)
 		}
 		b.goOn(out, "with memory again")
 	}
@@ -227,14 +229,14 @@ func TestSourceChanges(t *testing.T) {
 				}
 			})
 			b.wantFailure(r, filepath.Base(last))
-			if strings.Contains(r.stderr, "to go on") {
-				t.Errorf("a way to go on is told, and there is none:\n%s", r.stderr)
+			if strings.Contains(r.Stderr, "to go on") {
+				t.Errorf("a way to go on is told, and there is none:\n%s", r.Stderr)
 			}
-			if exists(filepath.Join(out, manifest.SumsName)) {
+			if programtest.Exists(filepath.Join(out, manifest.SumsName)) {
 				t.Error("the folder has a list of sums")
 			}
-			if r := b.run(out, "--resume"); r.code != exitFailed {
-				t.Errorf("going on with the changed source: exit %d\n%s", r.code, r.stderr)
+			if r := b.run(out, "--resume"); r.Code != programtest.Failed {
+				t.Errorf("going on with the changed source: exit %d\n%s", r.Code, r.Stderr)
 			}
 			// Bring the source back as it was: same file, same bytes, same time.
 			if err := os.Rename(aside, last); err != nil {
@@ -281,8 +283,8 @@ func TestBadDisk(t *testing.T) {
 	}
 	syscall.Sync()
 	headers := copies[0] // read now, so that only data is lost
-	if r := b.wait(b.start([]string{"inspect", headers})); r.code != exitOK {
-		t.Fatalf("exit %d\n%s", r.code, r.stderr)
+	if r := b.wait(b.start([]string{"inspect", headers})); r.Code != programtest.OK {
+		t.Fatalf("exit %d\n%s", r.Code, r.Stderr)
 	}
 	if err := os.Truncate(image, 8<<20); err != nil {
 		t.Fatal(err)
@@ -292,8 +294,8 @@ func TestBadDisk(t *testing.T) {
 	}
 	b.faults++
 	out := filepath.Join(t.TempDir(), "release")
-	b.wantEnd(b.wait(b.start([]string{"prune", "--keep", "568", "-o", out, copies[0]})), exitTryAgain, "input/output error", disk)
-	if exists(filepath.Join(out, manifest.SumsName)) {
+	b.wantEnd(b.wait(b.start([]string{"prune", "--keep", "568", "-o", out, copies[0]})), programtest.TryAgain, "input/output error", disk)
+	if programtest.Exists(filepath.Join(out, manifest.SumsName)) {
 		t.Error("the folder has a list of sums")
 	}
 }
@@ -306,7 +308,7 @@ func TestSystemCallFaults(t *testing.T) {
 	if err != nil {
 		notRun(t, session, "strace is not installed")
 	}
-	b := newBench(t, session, smallK3(), "--keep", "16", "--shards", "5")
+	b := newBench(t, session, programtest.SmallK3(), "--keep", "16", "--shards", "5")
 	ended := 0
 	log := filepath.Join(t.TempDir(), "log")
 	for _, fault := range []string{
@@ -328,14 +330,14 @@ func TestSystemCallFaults(t *testing.T) {
 			if bytes.Contains(data, []byte("(INJECTED)")) {
 				b.faults++
 			}
-			want := exitFailed
+			want := programtest.Failed
 			if strings.HasSuffix(fault, "=EIO") {
-				want = exitTryAgain
+				want = programtest.TryAgain
 			}
-			if r.code == want && strings.HasPrefix(r.stderr, "ggufreap: ") { // a line of it may have met the fault itself
+			if r.Code == want && strings.HasPrefix(r.Stderr, "ggufreap: ") { // a line of it may have met the fault itself
 				ended++
-			} else if r.code != exitOK {
-				t.Errorf("%s: exit %d, want %d\n%s", what, r.code, want, r.stderr)
+			} else if r.Code != programtest.OK {
+				t.Errorf("%s: exit %d, want %d\n%s", what, r.Code, want, r.Stderr)
 			}
 			b.checkList(out, what)
 			b.goOn(out, what)
@@ -355,11 +357,11 @@ func TestFaultsOfAllCommands(t *testing.T) {
 	if err != nil {
 		notRun(t, session, "strace is not installed")
 	}
-	b := newBench(t, session, smallK3(), "--keep", "16", "--shards", "5")
+	b := newBench(t, session, programtest.SmallK3(), "--keep", "16", "--shards", "5")
 	t.Chdir(t.TempDir())
-	succeed(t, "pin", "-o", "pin.json", b.files[0])
-	succeed(t, "plan", "--keep", "16", "-o", "plan.json", b.files[0])
-	succeed(t, "prune", "--plan", "plan.json", "-o", "release", b.files[0])
+	programtest.Succeed(t, "pin", "-o", "pin.json", b.files[0])
+	programtest.Succeed(t, "plan", "--keep", "16", "-o", "plan.json", b.files[0])
+	programtest.Succeed(t, "prune", "--plan", "plan.json", "-o", "release", b.files[0])
 	paths := []string{"-P", filepath.Dir(b.files[0]), "-P", "release", "-P", "plan.json", "-P", "pin.json"}
 	released, err := filepath.Glob("release/*")
 	if err != nil {
@@ -376,7 +378,7 @@ func TestFaultsOfAllCommands(t *testing.T) {
 		{"prune", "--plan", "plan.json", "-o", "out", b.files[0]}, {"reshard", "--shards", "2", "-o", "out", b.files[0]},
 		{"card", "release"}, {"report", "-o", "report.html", "plan.json"},
 	} {
-		undisturbed := b.wait(b.start(line)).code // diff finds differences
+		undisturbed := b.wait(b.start(line)).Code // diff finds differences
 		for k, fault := range []string{"pread64:error=EIO", "pread64:error=ESTALE", "read:error=EIO", "openat:error=EMFILE", "openat:error=EIO", "newfstatat:error=ETIMEDOUT", "newfstatat:error=ENOMEM", "getdents64:error=EIO"} {
 			for when := range 2 * *chaos {
 				call, _, _ := strings.Cut(fault, ":")
@@ -393,12 +395,12 @@ func TestFaultsOfAllCommands(t *testing.T) {
 					break
 				}
 				b.faults++
-				switch r.code {
-				case exitTryAgain:
+				switch r.Code {
+				case programtest.TryAgain:
 					ended++
 				case undisturbed: // it was asked for again, or not needed
 				default:
-					t.Errorf("%s, %s: exit %d\n%s%s", line, what, r.code, r.stdout, r.stderr)
+					t.Errorf("%s, %s: exit %d\n%s%s", line, what, r.Code, r.Stdout, r.Stderr)
 				}
 			}
 		}
@@ -424,11 +426,11 @@ func TestInterruptEndsTheLoop(t *testing.T) {
 		interrupted := waitUntilKept(filepath.Join(dir, "1"), 1)
 		syscall.Kill(-p.Process.Pid, syscall.SIGINT)
 		r := b.wait(p)
-		if !interrupted || !strings.Contains(r.stderr, "error: interrupted\n") {
+		if !interrupted || !strings.Contains(r.Stderr, "error: interrupted\n") {
 			continue // it was too fast
 		}
-		if r.stdout != "" {
-			t.Errorf("the shell %s", r.stdout)
+		if r.Stdout != "" {
+			t.Errorf("the shell %s", r.Stdout)
 		}
 		b.kills++
 		return
@@ -443,7 +445,7 @@ func TestNohup(t *testing.T) {
 	p := b.startCommand("sh", append([]string{"-c", `trap "" HUP; exec "$0" "$@"`, b.program}, b.line(out)...)...)
 	waitUntilKept(out, 1)
 	p.Process.Signal(syscall.SIGHUP)
-	if r := b.wait(p); r.code != exitOK || !finished(out) {
-		t.Errorf("exit %d\n%s", r.code, r.stderr)
+	if r := b.wait(p); r.Code != programtest.OK || !finished(out) {
+		t.Errorf("exit %d\n%s", r.Code, r.Stderr)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package hostile
 
 import (
 	"archive/zip"
@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"ggufreap/cmd/ggufreap/internal/programtest"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -62,48 +64,48 @@ func traps() []trap {
 			{"output", []string{"prune", "--keep", "16", "-o", "TRAP", "MODEL"}},
 			{"output file", []string{"plan", "--keep", "16", "--force", "-o", "TRAP", "MODEL"}},
 		} {
-			all = append(all, trap{kind + " as " + use.what, make, use.args, "TRAP", exitFailed})
+			all = append(all, trap{kind + " as " + use.what, make, use.args, "TRAP", programtest.Failed})
 		}
 		all = append(all,
-			trap{kind + " as list", inFolder(manifest.SumsName, make), []string{"verify", "TRAP"}, manifest.SumsName, exitDiffers},
-			trap{kind + " as model of a folder", inFolder("m.gguf", make), []string{"inspect", "TRAP"}, "m.gguf", exitFailed},
-			trap{kind + " as journal", inFolder(manifest.JournalName, make), []string{"prune", "--keep", "16", "--resume", "-o", "TRAP", "MODEL"}, "not a regular file", exitFailed},
-			trap{kind + " as shard", inFolder("small-REAP16-00001-of-00003.gguf.part", make), []string{"prune", "--keep", "16", "--force", "-o", "TRAP", "MODEL"}, "not a regular file", exitFailed},
+			trap{kind + " as list", inFolder(manifest.SumsName, make), []string{"verify", "TRAP"}, manifest.SumsName, programtest.Differs},
+			trap{kind + " as model of a folder", inFolder("m.gguf", make), []string{"inspect", "TRAP"}, "m.gguf", programtest.Failed},
+			trap{kind + " as journal", inFolder(manifest.JournalName, make), []string{"prune", "--keep", "16", "--resume", "-o", "TRAP", "MODEL"}, "not a regular file", programtest.Failed},
+			trap{kind + " as shard", inFolder("small-REAP16-00001-of-00003.gguf.part", make), []string{"prune", "--keep", "16", "--force", "-o", "TRAP", "MODEL"}, "not a regular file", programtest.Failed},
 		)
 	}
 	return append(all,
-		trap{"counts of a header", header(1<<60, 1<<60), []string{"inspect", "TRAP.gguf"}, "TRAP.gguf", exitFailed},
-		trap{"tensors of a header", header(1<<40, 0), []string{"inspect", "TRAP.gguf"}, "TRAP.gguf", exitFailed},
-		trap{"huge sparse model", sparse("GGUF\x03\x00\x00\x00"), []string{"inspect", "TRAP.gguf"}, "belong to no tensor", exitOK},
-		trap{"huge sparse plan", sparse(""), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "at most", exitFailed},
-		trap{"huge sparse scores", sparse(""), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "at most", exitFailed},
-		trap{"deep plan", repeatedText("", "[", 32<<20, ""), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "TRAP", exitFailed},
-		trap{"deep scores", repeatedText("", `{"a":`, 8<<20, ""), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "TRAP", exitFailed},
-		trap{"wide plan", repeatedText(`{"layers":{"1":{"keep":[`, "0,", 16<<20, `0]}}}`), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "TRAP", exitFailed},
-		trap{"long plan", repeatedText(`{"layers":{"1":{"keep":[`, "000000000000000000000000000000000000000000000000000000000000001,", 1<<20-100, `0]}}}`), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "TRAP", exitFailed},
-		trap{"plan full of faults", repeatedText(`{"layers":{"1":{"keep":[`, "0,", 1<<20-100, `0]}}}`), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "TRAP", exitFailed},
-		trap{"scores of long texts", repeatedText(`{"schema":[`, `"`+strings.Repeat("x", 58)+`",`, 1<<20-100, `0]}`), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "TRAP", exitFailed},
-		trap{"plan of layers", repeatedText(`{"layers":{"1":`, `{"keep":[0]},"1":`, 3<<20, `{}}}`), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "TRAP", exitFailed},
-		trap{"packed zeros as pin", packed("", "\x00", 1<<30), []string{"diff", "TRAP.pin.json.zst", "MODEL"}, "TRAP", exitFailed},
-		trap{"packed pin", packed(`{"schema":"ggufreap/pin/v1",`, " ", 1<<30), []string{"diff", "TRAP.pin.json.zst", "MODEL"}, "TRAP", exitFailed},
-		trap{"packed tensors", packed(`{"schema":"ggufreap/pin/v1","tensors":[`, "[", 100<<20), []string{"diff", "TRAP.pin.json.zst", "MODEL"}, "TRAP", exitFailed},
-		trap{"zeros in npz", archive(map[string]io.Reader{"saliency.npy": repeat("\x00", 200<<20), "counts.npy": repeat("\x00", 200<<20)}), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "TRAP", exitFailed},
-		trap{"elements of npz", archive(map[string]io.Reader{"saliency.npy": array("(99999999999, 32)", 1<<20), "counts.npy": array("(3, 32)", 768)}), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "TRAP", exitFailed},
-		trap{"rows of npz", archive(map[string]io.Reader{"saliency.npy": array("(4096, 32)", 200<<20), "counts.npy": array("(4096, 32)", 200<<20)}), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "TRAP", exitFailed},
-		trap{"names of npz", archive(map[string]io.Reader{"../../evil.npy": array("(3, 32)", 768), "/evil.npy": array("(3, 32)", 768)}), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "TRAP", exitFailed},
-		trap{"sparse evidence", sparse(""), []string{"pin", "--check", "TRAP", "MODEL"}, "TRAP", exitFailed},
-		trap{"sparse pin", sparse("{"), []string{"pin", "--check", "TRAP", "MODEL"}, "TRAP", exitFailed},
-		trap{"wide listing", repeatedText("[", `{"type":"file","path":"x"},`, 2<<20, "0]"), []string{"pin", "--check", "TRAP", "MODEL"}, "TRAP", exitFailed},
-		trap{"long list of hashes", repeatedText("sha256  ", "x", 100<<20, "\n"), []string{"pin", "--check", "TRAP", "MODEL"}, "TRAP", exitFailed},
-		trap{"long list of sums", repeatedText("", strings.Repeat("0", 64)+"  x\n", 1<<19, ""), []string{"pin", "--check", "TRAP", "MODEL"}, "TRAP", exitFailed},
-		trap{"list that leaves", list("../outside", "/etc/passwd", "a/../../b"), []string{"verify", "TRAP"}, "leaves the folder", exitDiffers},
-		trap{"huge list", inFolder(manifest.SumsName, sparse("")), []string{"verify", "TRAP"}, manifest.SumsName, exitDiffers},
-		trap{"huge journal", inFolder(manifest.JournalName, sparse("")), []string{"prune", "--keep", "16", "--resume", "-o", "TRAP", "MODEL"}, "at most", exitFailed},
-		trap{"stem that leaves", nil, []string{"prune", "--keep", "16", "--name", "../../evil", "-o", "out", "MODEL"}, "it is a path", exitFailed},
-		trap{"absolute stem", nil, []string{"prune", "--keep", "16", "--name", "/evil", "-o", "out", "MODEL"}, "it is a path", exitFailed},
-		trap{"stem with a folder", nil, []string{"reshard", "--shards", "2", "--name", "a/b", "-o", "out", "MODEL"}, "it is a path", exitFailed},
-		trap{"stem with a zero byte's neighbour", nil, []string{"prune", "--keep", "16", "--name", strings.Repeat("x", 300), "-o", "out", "MODEL"}, "bytes, want at most", exitFailed},
-		trap{"link out of the release", inFolder("plan.json", func(p string) error { return os.Symlink("../../victim", p) }), []string{"prune", "--keep", "16", "--force", "-o", "TRAP", "MODEL"}, "not a regular file", exitFailed},
+		trap{"counts of a header", header(1<<60, 1<<60), []string{"inspect", "TRAP.gguf"}, "TRAP.gguf", programtest.Failed},
+		trap{"tensors of a header", header(1<<40, 0), []string{"inspect", "TRAP.gguf"}, "TRAP.gguf", programtest.Failed},
+		trap{"huge sparse model", sparse("GGUF\x03\x00\x00\x00"), []string{"inspect", "TRAP.gguf"}, "belong to no tensor", programtest.OK},
+		trap{"huge sparse plan", sparse(""), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "at most", programtest.Failed},
+		trap{"huge sparse scores", sparse(""), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "at most", programtest.Failed},
+		trap{"deep plan", repeatedText("", "[", 32<<20, ""), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "TRAP", programtest.Failed},
+		trap{"deep scores", repeatedText("", `{"a":`, 8<<20, ""), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "TRAP", programtest.Failed},
+		trap{"wide plan", repeatedText(`{"layers":{"1":{"keep":[`, "0,", 16<<20, `0]}}}`), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "TRAP", programtest.Failed},
+		trap{"long plan", repeatedText(`{"layers":{"1":{"keep":[`, "000000000000000000000000000000000000000000000000000000000000001,", 1<<20-100, `0]}}}`), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "TRAP", programtest.Failed},
+		trap{"plan full of faults", repeatedText(`{"layers":{"1":{"keep":[`, "0,", 1<<20-100, `0]}}}`), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "TRAP", programtest.Failed},
+		trap{"scores of long texts", repeatedText(`{"schema":[`, `"`+strings.Repeat("x", 58)+`",`, 1<<20-100, `0]}`), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "TRAP", programtest.Failed},
+		trap{"plan of layers", repeatedText(`{"layers":{"1":`, `{"keep":[0]},"1":`, 3<<20, `{}}}`), []string{"prune", "--plan", "TRAP", "-o", "out", "MODEL"}, "TRAP", programtest.Failed},
+		trap{"packed zeros as pin", packed("", "\x00", 1<<30), []string{"diff", "TRAP.pin.json.zst", "MODEL"}, "TRAP", programtest.Failed},
+		trap{"packed pin", packed(`{"schema":"ggufreap/pin/v1",`, " ", 1<<30), []string{"diff", "TRAP.pin.json.zst", "MODEL"}, "TRAP", programtest.Failed},
+		trap{"packed tensors", packed(`{"schema":"ggufreap/pin/v1","tensors":[`, "[", 100<<20), []string{"diff", "TRAP.pin.json.zst", "MODEL"}, "TRAP", programtest.Failed},
+		trap{"zeros in npz", archive(map[string]io.Reader{"saliency.npy": repeat("\x00", 200<<20), "counts.npy": repeat("\x00", 200<<20)}), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "TRAP", programtest.Failed},
+		trap{"elements of npz", archive(map[string]io.Reader{"saliency.npy": array("(99999999999, 32)", 1<<20), "counts.npy": array("(3, 32)", 768)}), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "TRAP", programtest.Failed},
+		trap{"rows of npz", archive(map[string]io.Reader{"saliency.npy": array("(4096, 32)", 200<<20), "counts.npy": array("(4096, 32)", 200<<20)}), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "TRAP", programtest.Failed},
+		trap{"names of npz", archive(map[string]io.Reader{"../../evil.npy": array("(3, 32)", 768), "/evil.npy": array("(3, 32)", 768)}), []string{"plan", "--from", "TRAP", "--keep", "16", "-o", "new.json", "MODEL"}, "TRAP", programtest.Failed},
+		trap{"sparse evidence", sparse(""), []string{"pin", "--check", "TRAP", "MODEL"}, "TRAP", programtest.Failed},
+		trap{"sparse pin", sparse("{"), []string{"pin", "--check", "TRAP", "MODEL"}, "TRAP", programtest.Failed},
+		trap{"wide listing", repeatedText("[", `{"type":"file","path":"x"},`, 2<<20, "0]"), []string{"pin", "--check", "TRAP", "MODEL"}, "TRAP", programtest.Failed},
+		trap{"long list of hashes", repeatedText("sha256  ", "x", 100<<20, "\n"), []string{"pin", "--check", "TRAP", "MODEL"}, "TRAP", programtest.Failed},
+		trap{"long list of sums", repeatedText("", strings.Repeat("0", 64)+"  x\n", 1<<19, ""), []string{"pin", "--check", "TRAP", "MODEL"}, "TRAP", programtest.Failed},
+		trap{"list that leaves", list("../outside", "/etc/passwd", "a/../../b"), []string{"verify", "TRAP"}, "leaves the folder", programtest.Differs},
+		trap{"huge list", inFolder(manifest.SumsName, sparse("")), []string{"verify", "TRAP"}, manifest.SumsName, programtest.Differs},
+		trap{"huge journal", inFolder(manifest.JournalName, sparse("")), []string{"prune", "--keep", "16", "--resume", "-o", "TRAP", "MODEL"}, "at most", programtest.Failed},
+		trap{"stem that leaves", nil, []string{"prune", "--keep", "16", "--name", "../../evil", "-o", "out", "MODEL"}, "it is a path", programtest.Failed},
+		trap{"absolute stem", nil, []string{"prune", "--keep", "16", "--name", "/evil", "-o", "out", "MODEL"}, "it is a path", programtest.Failed},
+		trap{"stem with a folder", nil, []string{"reshard", "--shards", "2", "--name", "a/b", "-o", "out", "MODEL"}, "it is a path", programtest.Failed},
+		trap{"stem with a zero byte's neighbour", nil, []string{"prune", "--keep", "16", "--name", strings.Repeat("x", 300), "-o", "out", "MODEL"}, "bytes, want at most", programtest.Failed},
+		trap{"link out of the release", inFolder("plan.json", func(p string) error { return os.Symlink("../../victim", p) }), []string{"prune", "--keep", "16", "--force", "-o", "TRAP", "MODEL"}, "not a regular file", programtest.Failed},
 	)
 }
 
@@ -223,15 +225,12 @@ func archive(members map[string]io.Reader) func(string) error {
 // TestTraps gives the program what was made to do harm. It must end by itself, within
 // its memory, with a message, and leave everything else as it was.
 func TestTraps(t *testing.T) {
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := programtest.Path(t)
 	most, lost := int64(0), 0
 	for _, trap := range traps() {
 		t.Run(trap.name, func(t *testing.T) {
 			dir := t.TempDir()
-			files, err := smallK3().Write(filepath.Join(dir, "model"), gguf.Split{Shards: 3})
+			files, err := programtest.SmallK3().Write(filepath.Join(dir, "model"), gguf.Split{Shards: 3})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -251,14 +250,14 @@ func TestTraps(t *testing.T) {
 				}
 				args[i] = strings.ReplaceAll(arg, "MODEL", files[0])
 			}
-			before, model := names(t, dir), folder(t, filepath.Join(dir, "model"))
+			before, model := names(t, dir), programtest.Folder(t, filepath.Join(dir, "model"))
 			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, path, args...)
 			cmd.Dir = work
 			var out bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &out
-			peak := measured(t, cmd)
+			peak := programtest.Measured(t, cmd)
 			if err := cmd.Run(); ctx.Err() != nil {
 				t.Fatalf("did not end: %v\n%s", err, out.String())
 			}
@@ -272,7 +271,7 @@ func TestTraps(t *testing.T) {
 			if strings.Contains(out.String(), "goroutine ") {
 				t.Errorf("the program crashed:\n%.2000s", out.String())
 			}
-			lost += lostBytes(folder(t, filepath.Join(dir, "model")), model)
+			lost += programtest.LostBytes(programtest.Folder(t, filepath.Join(dir, "model")), model)
 			if victim, err := os.ReadFile(filepath.Join(dir, "victim")); err != nil || string(victim) != "victim" {
 				lost += len("victim")
 			}
@@ -305,10 +304,7 @@ func names(t *testing.T, dir string) []string {
 // TestMemoryOfSmallFiles gives commands files of just under a MiB that are all header.
 func TestMemoryOfSmallFiles(t *testing.T) {
 	const most, size = 64 << 20, 1 << 20
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := programtest.Path(t)
 	t.Chdir(t.TempDir())
 	keys := func(value uint8) gguf.Contents {
 		c := gguf.Contents{Version: 3, Metadata: gguf.NewMetadata()}
@@ -336,12 +332,12 @@ func TestMemoryOfSmallFiles(t *testing.T) {
 		if b.Len() > size || b.Len() < size*9/10 {
 			t.Fatalf("%s has %d bytes", name, b.Len())
 		}
-		writeText(t, name, b.String())
+		programtest.WriteText(t, name, b.String())
 	}
 	check := func(code int, args ...string) {
 		cmd := exec.Command(path, args...)
 		cmd.Env = append(os.Environ(), "GOGC=", "GOMEMLIMIT=")
-		peak := measured(t, cmd)
+		peak := programtest.Measured(t, cmd)
 		if err := cmd.Run(); cmd.ProcessState.ExitCode() != code {
 			t.Errorf("%q: %v, want exit %d", args, err, code)
 		}
@@ -356,32 +352,29 @@ func TestMemoryOfSmallFiles(t *testing.T) {
 	for _, name := range []string{"keys.gguf", "tensors.gguf"} {
 		for _, args := range [][]string{{"inspect", name}, {"inspect", "--json", "--tensors", name}, {"diff", name, name}, {"diff", "--json", name, name}, {"verify", name},
 			{"pin", "-q", "--json", name}, {"pin", "-q", "-o", name + ".pin", name}, {"pin", "-q", "--check", name + ".pin", name}, {"pin", "-q", "-o", name + ".zst", name}, {"diff", name + ".zst", name}, {"pin", "-q", "--format", "gguf-hash", name}} {
-			check(exitOK, args...)
+			check(programtest.OK, args...)
 		}
 		other := name + ".other"
-		check(exitDiffers, "diff", name, other)
-		check(exitDiffers, "diff", "--json", name, other)
-		check(exitDiffers, "diff", "--json", name+".zst", other)
+		check(programtest.Differs, "diff", name, other)
+		check(programtest.Differs, "diff", "--json", name, other)
+		check(programtest.Differs, "diff", "--json", name+".zst", other)
 	}
 }
 
 // TestMemoryOfEscapedText shows half a MiB of text that a document has six times as long.
 func TestMemoryOfEscapedText(t *testing.T) {
 	const most = 40 << 20
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := programtest.Path(t)
 	t.Chdir(t.TempDir())
-	s := bare(vector("a", 8))
+	s := programtest.Bare(programtest.Vector("a", 8))
 	for _, key := range []string{"tokenizer.ggml.model", "tokenizer.ggml.pre"} {
 		s.Metadata.Set(key, gguf.TextValue(strings.Repeat("\x01", 500<<10)))
 	}
-	file := write(t, s, gguf.Split{})[0]
+	file := programtest.Write(t, s, gguf.Split{})[0]
 	for _, args := range [][]string{{"inspect", file}, {"inspect", "--json", file}, {"inspect", "--json", "--key", "tokenizer.ggml.model", file}} {
 		cmd := exec.Command(path, args...)
 		cmd.Env = append(os.Environ(), "GOGC=", "GOMEMLIMIT=")
-		peak := measured(t, cmd)
+		peak := programtest.Measured(t, cmd)
 		if err := cmd.Run(); err != nil {
 			t.Errorf("%q: %v", args, err)
 		}
@@ -395,10 +388,7 @@ func TestMemoryOfEscapedText(t *testing.T) {
 // beside a model that is wide enough for it.
 func TestMemoryOfSmallDocuments(t *testing.T) {
 	const most, size = 64 << 20, 1 << 20
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := programtest.Path(t)
 	t.Chdir(t.TempDir())
 	if _, err := gguftest.K3(gguftest.K3Options{Name: "wide", Experts: 896, Used: 16, Layers: 3}).Write(".", gguf.Split{}); err != nil {
 		t.Fatal(err)
@@ -419,21 +409,21 @@ func TestMemoryOfSmallDocuments(t *testing.T) {
 	prune := []string{"prune", "--dry-run", "-o", "out", "--plan", "TRAP", "wide.gguf"}
 	resume := []string{"prune", "--keep", "448", "--resume", "-o", "TRAP", "wide.gguf"}
 	for _, test := range []trap{
-		{"zeros of an archive", packedNumbers(2340, "\x00"), plan, "counts: npy shape (2340, 896) has more than 512 elements", exitFailed},
-		{"no numbers of an archive", packedNumbers(1170, "\xff"), plan, "has numbers, but is not one of the layers", exitFailed},
-		{"scores of zeros", filled(`{"schema":[`, "0,", "0]}"), plan, "schema: a list, want a string", exitFailed},
-		{"scores of objects", filled(`{"format":"llama-moe-prune-importance-cache","version":1,"stats":{"1":[`, "{},", "0]}}"), plan, "stats.1.0.selection_count: nothing, want a number", exitFailed},
-		{"scores of sources", filled(`{"schema":"ggufreap/saliency/v1","sources":[`, "{},", "{}]}"), plan, "TRAP: source", exitFailed},
-		{"scores of inputs", filled(`{"schema":"ggufreap/saliency/v1","inputs":[`, "0,", "0]}"), plan, "TRAP: source", exitFailed},
-		{"counts of nothing", filled("layer,expert,count\n", "x\n", ""), plan, "line 2: 1 fields, want 3", exitFailed},
-		{"plan of zeros", filled(`{"layers":{"1":{"keep":[`, "0,", "0]}}}"), prune, "of 896 experts", exitFailed},
-		{"plan of lists", filled(`{"keep":[`, "[0],", "[0]]}"), prune, "more than 4096 layers", exitFailed},
-		{"plan of pairs", filled(`{"pruned_experts":[`, "0,", "0]}"), prune, "pruned_experts[0]", exitFailed},
-		{"plan of inputs", filled(`{"schema":"ggufreap/plan/v1","criterion":{"inputs":[`, "{},", "{}]}}"), prune, "TRAP: source", exitFailed},
-		{"shards of a journal", journal("shards"), resume, "not in the form", exitFailed},
-		{"sources of a journal", journal("sources"), resume, "not in the form", exitFailed},
-		{"experts without bytes", emptyExperts(3400), []string{"plan", "--keep", "2", "--criterion", "seeded-random", "TRAP.gguf"}, "has no elements", exitFailed},
-		{"keys that differ", manyKeys(size), []string{"diff", "--json", "wide.gguf", "TRAP.gguf"}, `"change": "added"`, exitDiffers},
+		{"zeros of an archive", packedNumbers(2340, "\x00"), plan, "counts: npy shape (2340, 896) has more than 512 elements", programtest.Failed},
+		{"no numbers of an archive", packedNumbers(1170, "\xff"), plan, "has numbers, but is not one of the layers", programtest.Failed},
+		{"scores of zeros", filled(`{"schema":[`, "0,", "0]}"), plan, "schema: a list, want a string", programtest.Failed},
+		{"scores of objects", filled(`{"format":"llama-moe-prune-importance-cache","version":1,"stats":{"1":[`, "{},", "0]}}"), plan, "stats.1.0.selection_count: nothing, want a number", programtest.Failed},
+		{"scores of sources", filled(`{"schema":"ggufreap/saliency/v1","sources":[`, "{},", "{}]}"), plan, "TRAP: source", programtest.Failed},
+		{"scores of inputs", filled(`{"schema":"ggufreap/saliency/v1","inputs":[`, "0,", "0]}"), plan, "TRAP: source", programtest.Failed},
+		{"counts of nothing", filled("layer,expert,count\n", "x\n", ""), plan, "line 2: 1 fields, want 3", programtest.Failed},
+		{"plan of zeros", filled(`{"layers":{"1":{"keep":[`, "0,", "0]}}}"), prune, "of 896 experts", programtest.Failed},
+		{"plan of lists", filled(`{"keep":[`, "[0],", "[0]]}"), prune, "more than 4096 layers", programtest.Failed},
+		{"plan of pairs", filled(`{"pruned_experts":[`, "0,", "0]}"), prune, "pruned_experts[0]", programtest.Failed},
+		{"plan of inputs", filled(`{"schema":"ggufreap/plan/v1","criterion":{"inputs":[`, "{},", "{}]}}"), prune, "TRAP: source", programtest.Failed},
+		{"shards of a journal", journal("shards"), resume, "not in the form", programtest.Failed},
+		{"sources of a journal", journal("sources"), resume, "not in the form", programtest.Failed},
+		{"experts without bytes", emptyExperts(3400), []string{"plan", "--keep", "2", "--criterion", "seeded-random", "TRAP.gguf"}, "has no elements", programtest.Failed},
+		{"keys that differ", manyKeys(size), []string{"diff", "--json", "wide.gguf", "TRAP.gguf"}, `"change": "added"`, programtest.Differs},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			args := slices.Clone(test.args)
@@ -454,7 +444,7 @@ func TestMemoryOfSmallDocuments(t *testing.T) {
 			cmd.Env = append(os.Environ(), "GOGC=", "GOMEMLIMIT=")
 			var out bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &out
-			peak := measured(t, cmd)
+			peak := programtest.Measured(t, cmd)
 			cmd.Run()
 			if cmd.ProcessState.ExitCode() != test.code || !strings.Contains(out.String(), test.want) {
 				t.Errorf("exit %d, want %d and %q in\n%.2000s", cmd.ProcessState.ExitCode(), test.code, test.want, out.String())

@@ -1,0 +1,114 @@
+// Package programtest runs the built program in tests, and has the models and files that
+// tests of several packages share. A package of such tests calls [Main] in its TestMain.
+//
+// Tests in the command's own package call the program in process, which is quicker; those
+// that kill it, limit it or measure it need a process of its own, and are packages below
+// cmd/ggufreap/tests, so that they run beside the others.
+package programtest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"ggufreap/cmd/ggufreap/internal/engines"
+	"ggufreap/reap/engine/enginetest"
+)
+
+// The exit codes of the program.
+const (
+	OK       = 0
+	Differs  = 1
+	Failed   = 2
+	TryAgain = 75
+)
+
+// A Result is what one run of the program left. One that was killed has the code -1.
+type Result struct {
+	Stdout, Stderr string
+	Code           int
+}
+
+var built struct {
+	sync.Once
+	path string
+	err  error
+}
+
+// Main runs the tests of a package and ends the process. What the program prints does not
+// depend on what the machine has: it finds no engine but the one that a test names.
+func Main(m *testing.M) {
+	measureChild()
+	os.Setenv(engines.Variable, "off")
+	code := m.Run()
+	Remove()
+	enginetest.Remove()
+	os.Exit(code)
+}
+
+// Path builds the program, once a test's process, and returns where it is.
+func Path(t testing.TB) string {
+	t.Helper()
+	built.Do(func() {
+		var dir string
+		if dir, built.err = os.MkdirTemp("", "ggufreap-test"); built.err != nil {
+			return
+		}
+		built.path = filepath.Join(dir, "ggufreap")
+		cmd := exec.Command("go", "build", "-o", built.path, "ggufreap/cmd/ggufreap")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			built.err = fmt.Errorf("%w\n%s", err, out)
+		}
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return built.path
+}
+
+// Remove removes what [Path] built. A TestMain calls it at the end.
+func Remove() {
+	if built.path != "" {
+		os.RemoveAll(filepath.Dir(built.path))
+	}
+}
+
+// Run runs the program with arguments and no terminal.
+func Run(t testing.TB, args ...string) Result {
+	t.Helper()
+	r := RunCommand(t, exec.Command(Path(t), args...))
+	if err := CheckDocuments(r, args); err != nil {
+		t.Error(err)
+	}
+	return r
+}
+
+// RunCommand runs a command to its end, whatever that is.
+func RunCommand(t testing.TB, cmd *exec.Cmd) Result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		if _, ended := errors.AsType[*exec.ExitError](err); !ended {
+			t.Fatal(err)
+		}
+	}
+	return Result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// Succeed runs the program, which must exit with 0, and returns what it printed.
+func Succeed(t testing.TB, args ...string) string {
+	t.Helper()
+	r := Run(t, args...)
+	if r.Code != OK {
+		t.Fatalf("%s: exit %d\n%s%s", strings.Join(args, " "), r.Code, r.Stdout, r.Stderr)
+	}
+	return r.Stdout
+}
