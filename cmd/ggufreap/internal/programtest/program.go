@@ -35,6 +35,9 @@ type Result struct {
 	Code           int
 }
 
+// begun is the folder of the package: a test may have left it.
+var begun, _ = os.Getwd()
+
 var built struct {
 	sync.Once
 	path string
@@ -62,6 +65,7 @@ func Path(t testing.TB) string {
 		}
 		built.path = filepath.Join(dir, "ggufreap")
 		cmd := exec.Command("go", "build", "-o", built.path, "ggufreap/cmd/ggufreap")
+		cmd.Dir = begun
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			built.err = fmt.Errorf("%w\n%s", err, out)
