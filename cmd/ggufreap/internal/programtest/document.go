@@ -14,7 +14,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"ggufreap/cmd/ggufreap/internal/document"
-	"ggufreap/cmd/ggufreap/internal/release"
 	"ggufreap/manifest"
 )
 
@@ -77,7 +76,7 @@ func CheckDocuments(r Result, args []string) error {
 		if args[i] != "-o" {
 			continue
 		}
-		for _, path := range []string{arg, filepath.Join(arg, release.PlanName), filepath.Join(arg, manifest.PinName)} {
+		for _, path := range []string{arg, filepath.Join(arg, "plan.json"), filepath.Join(arg, manifest.PinName)} {
 			if _, err := Validate(DocumentText(path)); err != nil {
 				return fmt.Errorf("%q writes %s, which its schema does not allow: %w", args, path, err)
 			}
