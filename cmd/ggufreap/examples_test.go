@@ -15,7 +15,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/urfave/cli/v2"
 
-	"ggufreap/cmd/ggufreap/internal/programtest"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
@@ -60,7 +59,7 @@ func TestJSONOfPages(t *testing.T) {
 				t.Errorf("%s: no JSON:\n%s", name, text)
 			}
 			if strings.Contains(b[2], `"schema": "ggufreap/`) {
-				if _, err := programtest.Validate(text); err != nil {
+				if _, err := validate(text); err != nil {
 					t.Errorf("%s: %v in\n%s", name, err, text)
 				}
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/zeebo/blake3"
 
+	"ggufreap/cmd/ggufreap/internal/programtest"
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
 	"ggufreap/manifest"
@@ -22,16 +23,12 @@ import (
 // TestJoinAtRealSize joins the records of 256 parts of a release with 92 layers of 896 experts
 // in 1,148 shards, which are sparse, and prints what that costs.
 func TestJoinAtRealSize(t *testing.T) {
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
 	writeRealParts(t, dir, 256, 1148)
-	cmd := exec.Command(path, "assemble", "--wait", "0s", dir)
+	cmd := exec.Command(programtest.Path(t), "assemble", "--wait", "0s", dir)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	peak := measured(t, cmd)
+	peak := programtest.Measured(t, cmd)
 	start := time.Now()
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())

@@ -57,6 +57,7 @@ var (
 	openModel, tensorData = programtest.OpenModel, programtest.TensorData
 	exists, folder, flip  = programtest.Exists, programtest.Folder, programtest.Flip
 	readFile, writeText   = programtest.ReadFile, programtest.WriteText
+	validate              = programtest.Validate
 )
 
 // goldenDir is absolute: tests change the folder they run in.

@@ -32,7 +32,7 @@ func sampleDocuments(t *testing.T) map[string][]byte {
 	const model = "small-00001-of-00002.gguf"
 	samples := map[string][]byte{}
 	add := func(text []byte) {
-		kind, err := programtest.Validate(text)
+		kind, err := validate(text)
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, text)
 		}
@@ -121,7 +121,7 @@ func TestSchemas(t *testing.T) {
 			object["not-a-field"] = map[string]any{"not-a-field": 1}
 			changed, _ := json.Marshal(doc)
 			delete(object, "not-a-field")
-			if _, err := programtest.Validate(changed); err == nil {
+			if _, err := validate(changed); err == nil {
 				t.Errorf("%s: a field that is not known is allowed in %v", kind, object)
 			}
 			changes++
@@ -130,7 +130,7 @@ func TestSchemas(t *testing.T) {
 			left := maps.Clone(doc.(map[string]any))
 			delete(left, name)
 			changed, _ := json.Marshal(left)
-			if _, err := programtest.Validate(changed); err == nil && !optional[kind+" "+name] {
+			if _, err := validate(changed); err == nil && !optional[kind+" "+name] {
 				t.Errorf("%s: %q may be missing", kind, name)
 			}
 		}

@@ -12,12 +12,10 @@ import (
 // measureVariable names the file that a measuring process writes its child's peak to.
 const measureVariable = "GGUFREAP_TEST_PEAK"
 
-// measureChild runs the command that [Measured] gave this process, if it is one, and ends it.
-//
 // A child begins with the peak memory of the process that starts it, as Linux counts, and
 // that of a test run is large. So a fresh copy of the test program, which has used
 // little yet, starts the program that is measured.
-func measureChild() {
+func init() {
 	file := os.Getenv(measureVariable)
 	if file == "" {
 		return
@@ -38,7 +36,7 @@ func measureChild() {
 }
 
 // Measured makes cmd measure itself, and returns a function that tells, once it has run,
-// the most memory that it had, in bytes. The package calls [Main].
+// the most memory that it had, in bytes.
 func Measured(t testing.TB, cmd *exec.Cmd) func() int64 {
 	t.Helper()
 	self, err := os.Executable()

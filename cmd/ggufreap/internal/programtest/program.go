@@ -47,7 +47,6 @@ var built struct {
 // Main runs the tests of a package and ends the process. What the program prints does not
 // depend on what the machine has: it finds no engine but the one that a test names.
 func Main(m *testing.M) {
-	measureChild()
 	os.Setenv(engines.Variable, "off")
 	code := m.Run()
 	Remove()
