@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -113,7 +114,7 @@ func TestCalibrateToRelease(t *testing.T) {
 
 // An interrupted run that goes on gives the bits of one that was not interrupted.
 func TestCalibrateResumed(t *testing.T) {
-	model := trained(t, "dots1-trained-Q8_0.gguf")
+	model := head(t, "dots1-trained-Q8_0.gguf", 1<<30)
 	text := head(t, "german.calib.txt", 40000)
 	withEngine(t)
 	t.Chdir(t.TempDir())
@@ -141,6 +142,18 @@ func TestCalibrateResumed(t *testing.T) {
 	}
 	fails(t, "an earlier run was interrupted", args("part.npz")...)
 	fails(t, "chunks was", args("part.npz", "--resume", "--ctx", "100")...)
+	info, err := os.Stat(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []time.Time{info.ModTime().Add(time.Second), info.ModTime()} {
+		if err := os.Chtimes(model, at, at); err != nil {
+			t.Fatal(err)
+		}
+		if !at.Equal(info.ModTime()) {
+			fails(t, "model's files was", args("part.npz", "--resume")...)
+		}
+	}
 	works(t, args("part.npz", "--resume")...)
 	for _, ending := range []string{".npz", ".json"} {
 		if !bytes.Equal(readFile(t, "part"+ending), readFile(t, "whole"+ending)) {
@@ -149,22 +162,86 @@ func TestCalibrateResumed(t *testing.T) {
 	}
 }
 
-// A checkpoint that cannot be written is an error that names it; what stood there stays.
+// A checkpoint that cannot be written is an error that names it, and no scores are written.
 func TestCalibrateCheckpointThatCannotBeWritten(t *testing.T) {
 	model := trained(t, "dots1-trained-Q8_0.gguf")
-	text := head(t, "german.calib.txt", 60000)
+	text := head(t, "german.calib.txt", 200000)
 	withEngine(t)
 	t.Chdir(t.TempDir())
 	if err := os.MkdirAll("s.checkpoint/inside", 0o777); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
-	defer cancel()
-	var stderr bytes.Buffer
-	code := run(ctx, ui.New(nil, io.Discard, &stderr), nil, []string{"ggufreap", "calibrate", "--force", "--threads", "1", "--text", text, "-o", "s.npz", model})
-	if code == exitOK || exists("s.npz") {
-		t.Errorf("exit %d: %s", code, stderr.String())
+	said := ""
+	for wait := 500 * time.Millisecond; !strings.Contains(said, "s.checkpoint") && wait < time.Minute; wait = wait * 3 / 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), wait)
+		var stderr bytes.Buffer
+		code := run(ctx, ui.New(nil, io.Discard, &stderr), nil, []string{"ggufreap", "calibrate", "--force", "--threads", "1", "--text", text, "-o", "s.npz", model})
+		cancel()
+		if said = stderr.String(); code == exitOK || exists("s.npz") {
+			t.Fatalf("exit %d: %s", code, said)
+		}
 	}
+	if !strings.Contains(said, "s.checkpoint exists and is not a regular file") {
+		t.Errorf("the error is %q", said)
+	}
+}
+
+// A run stops when the two halves agree as far as was asked for, after the same chunks each time.
+func TestCalibrateUntilStable(t *testing.T) {
+	model := trained(t, "dots1-trained-Q8_0.gguf")
+	text := head(t, "german.calib.txt", 20000)
+	withEngine(t)
+	t.Chdir(t.TempDir())
+	for _, out := range []string{"a.npz", "b.npz"} {
+		said := works(t, "calibrate", "--threads", "1", "--text", text, "--keep", "16", "--until-stable", "0.6", "-o", out, model)
+		if !strings.Contains(said, "stopped as ") || !strings.Contains(said, "each half's choice keeps") {
+			t.Errorf("calibrate says\n%s", said)
+		}
+	}
+	if !bytes.Equal(readFile(t, "a.npz"), readFile(t, "b.npz")) {
+		t.Error("two runs stopped at different places")
+	}
+	var document struct {
+		Chunks    int     `json:"chunks"`
+		AllChunks int     `json:"all_chunks"`
+		Overlap   float64 `json:"overlap"`
+		Early     bool    `json:"stopped_early"`
+	}
+	said := works(t, "calibrate", "--json", "--threads", "1", "--text", text, "--keep", "16", "--until-stable", "0.8", "-o", "c.npz", model)
+	if err := json.Unmarshal([]byte(said), &document); err != nil {
+		t.Fatal(err)
+	}
+	if document.Early != (document.Chunks < document.AllChunks) || document.Early && document.Overlap < 0.8 {
+		t.Errorf("calibrate --json says\n%s", said)
+	}
+}
+
+// Conversations are measured as the chat template spells them, the model's own or one by name.
+func TestCalibrateChat(t *testing.T) {
+	spec := gguftest.K3(gguftest.K3Options{Experts: 32, Used: 4})
+	withEngine(t)
+	t.Chdir(t.TempDir())
+	write(t, spec, gguf.Split{})
+	chatty := spec.Clone()
+	chatty.Name = "Chatty"
+	chatty.Metadata.Set("tokenizer.chat_template", gguf.TextValue("{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"))
+	write(t, chatty, gguf.Split{})
+	for name, data := range map[string]string{
+		"chat.jsonl": `{"messages": [{"role": "user", "content": "in the end"}, {"role": "assistant", "content": "an error"}]}` + "\n",
+		"chat.txt":   "<|im_start|>user\nin the end<|im_end|>\n<|im_start|>assistant\nan error<|im_end|>\n",
+	} {
+		if err := os.WriteFile(name, []byte(data), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fails(t, "has no chat template", "calibrate", "--text", "chat.jsonl", "-o", "none.npz", "K3.gguf")
+	works(t, "calibrate", "--text", "chat.jsonl", "-o", "own.npz", "Chatty.gguf")
+	works(t, "calibrate", "--text", "chat.jsonl", "--template", "chatml", "-o", "named.npz", "K3.gguf")
+	works(t, "calibrate", "--text", "chat.txt", "--special", "-o", "plain.npz", "K3.gguf")
+	if !bytes.Equal(readFile(t, "own.npz"), readFile(t, "named.npz")) || !bytes.Equal(readFile(t, "named.npz"), readFile(t, "plain.npz")) {
+		t.Error("the template and its text give other scores")
+	}
+	fails(t, "does not know the", "calibrate", "--text", "chat.jsonl", "--template", "no such thing", "-o", "x.npz", "K3.gguf")
 }
 
 // What the model writes itself is the same in every run, and is kept.

@@ -46,8 +46,9 @@ func swigluOAI(g, u float64) float64 {
 }
 
 // exact is the bound where llama.cpp computes in float32; tables is that where it looks an
-// activation up in a table of halves.
-const exact, tables = 2e-6, 2e-3
+// activation up in a table of halves, and steps that where a number that enters a quantized
+// projection may be rounded to the next step.
+const exact, tables, steps = 2e-6, 2e-3, 1e-3
 
 var forms = []form{
 	{name: "kimi-k3: sigmoid, bias, latent", arch: "kimi-k3", keys: map[string]gguf.Value{"expert_weights_norm": gguf.BoolValue(true)}, gate: "sigmoid", renormalise: true, activation: situ, bound: exact},
@@ -59,6 +60,10 @@ var forms = []form{
 	{name: "qwen2moe: softmax, not normalised", arch: "qwen2moe", gate: "softmax", activation: swiglu, bound: exact},
 	{name: "gpt-oss: softmax of the chosen, biases of experts", arch: "gpt-oss", gate: "selected", activation: swigluOAI, bound: exact},
 	{name: "gemma4: down scales, merged projections", arch: "gemma4", gate: "softmax", renormalise: true, scales: true, activation: geglu, bound: tables},
+	{name: "kimi-k3: Q8_0 experts", arch: "kimi-k3", options: gguftest.ArchitectureOptions{Projections: gguf.Q8_0}, keys: map[string]gguf.Value{"expert_weights_norm": gguf.BoolValue(true)},
+		gate: "sigmoid", renormalise: true, activation: situ, bound: steps},
+	{name: "qwen3moe: Q8_0 experts", arch: "qwen3moe", options: gguftest.ArchitectureOptions{Projections: gguf.Q8_0}, gate: "softmax", renormalise: true, scales: true, activation: swiglu, bound: steps},
+	{name: "qwen3moe: Q4_K experts", arch: "qwen3moe", options: gguftest.ArchitectureOptions{Projections: gguf.Q4_K, Hidden: 256, Width: 256}, gate: "softmax", renormalise: true, scales: true, activation: swiglu, bound: steps},
 }
 
 func (f form) spec(t *testing.T) gguftest.Spec {
@@ -182,6 +187,8 @@ type reference struct {
 	gates, ups, downs             [][]float64 // by expert
 	gateBias, upBias, downBias    [][]float64
 	gateScale, upScale, downScale []float64
+	// What is made of numbers that meet the projections, nil for nothing.
+	roundInput, roundInner func([]float64) []float64
 }
 
 func newReference(t *testing.T, f form, spec gguftest.Spec, e *reap.Experts, block int) *reference {
@@ -195,11 +202,13 @@ func newReference(t *testing.T, f form, spec gguftest.Spec, e *reap.Experts, blo
 		if err != nil {
 			t.Fatal(err)
 		}
-		numbers := make([]float64, len(data)/4)
-		for i := range numbers {
-			numbers[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:])))
+		return decode(t, spec.Tensor(name).Type, data)
+	}
+	rounded := func(role reap.Role) func([]float64) []float64 {
+		if tensor := spec.Tensor(fmt.Sprintf("blk.%d.%s", block, role)); tensor != nil {
+			return codings[tensor.Type].rounded
 		}
-		return numbers
+		return nil
 	}
 	slabs := func(role reap.Role) [][]float64 {
 		all := list(role)
@@ -213,6 +222,10 @@ func newReference(t *testing.T, f form, spec gguftest.Spec, e *reap.Experts, blo
 		router: list(reap.Router), routerBias: list(reap.RouterBias), bias: list(reap.SelectionBias),
 		gates: slabs(reap.GateProjection), ups: slabs(reap.UpProjection), downs: slabs(reap.DownProjection),
 		gateBias: slabs("ffn_gate_exps.bias"), upBias: slabs("ffn_up_exps.bias"), downBias: slabs("ffn_down_exps.bias"),
+	}
+	r.roundInput, r.roundInner = rounded(reap.UpProjection), rounded(reap.DownProjection)
+	if r.ups == nil {
+		r.roundInput = rounded(reap.GateUpProjection)
 	}
 	for _, merged := range slabs(reap.GateUpProjection) { // the gate's rows first
 		r.gates, r.ups = append(r.gates, merged[:len(merged)/2]), append(r.ups, merged[len(merged)/2:])
@@ -249,6 +262,9 @@ func (r *reference) compute(c *capture) []sums {
 
 // inner is what enters the down projection, outer what leaves it.
 func (r *reference) inner(id int, x []float64) []float64 {
+	if r.roundInput != nil {
+		x = r.roundInput(x)
+	}
 	gate, up := product(r.gates[id], x), product(r.ups[id], x)
 	for i := range gate {
 		g := gate[i]*at(r.gateScale, id, 1) + at(row(r.gateBias, id), i, 0)
@@ -259,6 +275,9 @@ func (r *reference) inner(id int, x []float64) []float64 {
 }
 
 func (r *reference) outer(id int, h []float64) []float64 {
+	if r.roundInner != nil {
+		h = r.roundInner(h)
+	}
 	f := product(r.downs[id], h)
 	for i := range f {
 		f[i] = f[i]*at(r.downScale, id, 1) + at(row(r.downBias, id), i, 0)
