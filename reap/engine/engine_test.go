@@ -254,6 +254,7 @@ func TestOtherPrograms(t *testing.T) {
 		"fails":              {"exit 3", "ended (exit status 3)"},
 		"is killed":          {"kill -9 $$", "was killed (signal 9)"},
 		"lacks libffi":       {"echo 'panic: libffi.so.8: cannot open shared object file: No such file or directory' >&2; exit 2", "libffi.so.8: cannot open"},
+		"is not for Windows": {"echo 'ggufreap-engine: not built for Windows: calibrate in WSL' >&2; exit 2", "the engine ended: ggufreap-engine: not built for Windows"},
 		"is cut off":         {"printf 'GRE2\\005\\000\\000\\000'", "garbled message: it ends in its head"},
 		"is another version": {"printf 'GRE7\\005\\000\\000\\000aaaaaaaa'; cat >/dev/null", `protocol version "7", want "2"`},
 	} {

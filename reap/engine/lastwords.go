@@ -65,8 +65,9 @@ func (l *lastWords) lines() []string {
 	return append([]string(nil), l.kept...)
 }
 
-// causes mark the line in which a process that ends says why: ggml's assertions, C++ and Go.
-var causes = []string{"GGML_ASSERT", "fatal error", "what():", "panic:", "error while loading shared libraries", "unexpected fault address"}
+// causes mark the line in which a process that ends says why: ggml's assertions, C++, Go, and the
+// engine itself.
+var causes = []string{"GGML_ASSERT", "fatal error", "what():", "panic:", "error while loading shared libraries", "unexpected fault address", "ggufreap-engine: "}
 
 // sourcePath matches the folder of a source file, on the machine that built the library.
 var sourcePath = regexp.MustCompile(`^/\S*/([^/\s]+:[0-9]+: )`)
