@@ -42,9 +42,12 @@ func (g *Gathering) CheckFiles(ctx context.Context) error {
 	why := map[int]string{}
 	err := g.retry(ctx, func() (bool, error) {
 		clear(why)
+		var failed error
 		pending = slices.DeleteFunc(pending, func(w wanted) bool {
 			err := w.check()
 			switch {
+			case gguf.MachineFault(err):
+				failed = fmt.Errorf("folder %q: %q: %w", g.path, w.name, err)
 			case errors.Is(err, fs.ErrNotExist):
 				why[w.part] = fmt.Sprintf("%q is missing", w.name)
 			case err != nil:
@@ -52,7 +55,7 @@ func (g *Gathering) CheckFiles(ctx context.Context) error {
 			}
 			return err == nil
 		})
-		return len(pending) == 0, nil
+		return len(pending) == 0, failed
 	})
 	for part, what := range why {
 		g.faults[part] = what
@@ -172,7 +175,10 @@ func (g *Gathering) Publish() (*manifest.Pin, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := placer{g.dir, Share{}.runName()}
+	p, err := newPlacer(g.dir, Share{}.runName())
+	if err != nil {
+		return nil, g.wrap(manifest.SumsName, err)
+	}
 	sum, err := p.place(manifest.PinName, func(w io.Writer) error { return manifest.EncodePin(w, manifest.PinName, pin) })
 	if err != nil {
 		return nil, g.wrap(manifest.PinName, err)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"ggufreap/gguf"
 	"ggufreap/gguf/words"
 	"ggufreap/manifest"
 	"ggufreap/manifest/parts"
@@ -57,10 +58,13 @@ func gather(ctx context.Context, d disk.Disk, path string, wait time.Duration) (
 
 func (g *Gathering) gather(ctx context.Context) error {
 	var err error
-	if g.dir, err = g.disk.Open(g.path); err != nil {
+	n := 0
+	if err := g.retry(ctx, g.open); err != nil {
 		return err
 	}
-	n := 0
+	if g.dir == nil {
+		return &fs.PathError{Op: "open", Path: g.path, Err: fs.ErrNotExist}
+	}
 	err = g.retry(ctx, func() (bool, error) {
 		n, err = g.look()
 		return n > 0 || g.listed, err
@@ -83,6 +87,16 @@ func (g *Gathering) gather(ctx context.Context) error {
 		}
 		return len(pending) == 0 || g.listed, nil
 	})
+}
+
+// open opens the folder, whose name may not be seen yet.
+func (g *Gathering) open() (bool, error) {
+	var err error
+	g.dir, err = g.disk.Open(g.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return true, err
 }
 
 func (g *Gathering) refuse(why error) error { return fmt.Errorf("folder %q %w", g.path, why) }
@@ -142,6 +156,8 @@ func (g *Gathering) readAll(pending []int, n int) ([]int, error) {
 			err = fmt.Errorf("it is the record of part %d of %d", record.Part, record.Parts)
 		}
 		switch {
+		case gguf.MachineFault(err):
+			return nil, fmt.Errorf("folder %q: %q: %w", g.path, name, err)
 		case errors.Is(err, fs.ErrNotExist):
 			g.faults[part] = fmt.Sprintf("%q is missing", name)
 		case err != nil:

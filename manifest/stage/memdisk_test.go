@@ -34,6 +34,7 @@ type memDisk struct {
 	full   error               // of writes beyond it
 	lies   bool                // everybody gets every lock
 	clones bool                // files can share blocks with those of the system's
+	fixed  bool                // as object stores: files have no name until they are closed, and cannot be renamed
 
 	wrote   int64  // bytes into temporary files of shards
 	count   int    // of operations
@@ -253,6 +254,9 @@ func (f memFolder) Create(name string) (disk.OutputFile, error) {
 		return nil, &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
 	}
 	file := &memFile{}
+	if f.disk.fixed {
+		return &memHandle{disk: f.disk, file: file, name: name, unnamed: true}, nil
+	}
 	f.disk.change(nameChange{file, "", name})
 	return &memHandle{disk: f.disk, file: file, name: name}, nil
 }
@@ -280,6 +284,9 @@ func (f memFolder) Rename(from, to string) error {
 	defer f.disk.mu.Unlock()
 	if err := f.disk.step("rename"); err != nil {
 		return err
+	}
+	if f.disk.fixed {
+		return &fs.PathError{Op: "rename", Path: from, Err: errors.ErrUnsupported}
 	}
 	file := f.disk.names[from]
 	if file == nil {
@@ -336,6 +343,8 @@ type memHandle struct {
 	file *memFile
 	name string
 	at   int64 // where the next Write goes
+
+	unnamed bool // until it is closed
 }
 
 func (h *memHandle) ReadAt(p []byte, off int64) (int, error) {
@@ -355,7 +364,7 @@ func (h *memHandle) Write(p []byte) (int, error) {
 func (h *memHandle) Named() error {
 	h.disk.mu.Lock()
 	defer h.disk.mu.Unlock()
-	if h.disk.names[h.name] != h.file {
+	if h.disk.names[h.name] != h.file && !h.unnamed {
 		return &fs.PathError{Op: "stat", Path: h.name, Err: fs.ErrNotExist}
 	}
 	return nil
@@ -431,7 +440,11 @@ func (h *memHandle) Close() error {
 	h.disk.mu.Lock()
 	defer h.disk.mu.Unlock()
 	h.file.locked = false
-	return h.disk.step("close")
+	err := h.disk.step("close")
+	if h.unnamed && err == nil {
+		h.disk.change(nameChange{h.file, "", h.name})
+	}
+	return err
 }
 
 func (h *memHandle) Discard() error {

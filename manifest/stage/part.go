@@ -120,7 +120,6 @@ func (p *PartFolder) open(head *journalHead, sources []fs.FileInfo) error {
 	if f.dir, err = f.disk.Make(f.path); err != nil {
 		return err
 	}
-	p.placer = placer{f.dir, p.share.runName()}
 	inputs, err := statAll(f.options.Inputs)
 	if err != nil {
 		return err
@@ -141,7 +140,11 @@ func (p *PartFolder) open(head *journalHead, sources []fs.FileInfo) error {
 	if err := f.checkFinished(head, sources); err != nil {
 		return err
 	}
-	return p.checkEntries(entries)
+	if err := p.checkEntries(entries); err != nil {
+		return err
+	}
+	p.placer, err = newPlacer(f.dir, p.share.runName())
+	return err
 }
 
 // checkEntries refuses what may not be in the folder.
@@ -168,7 +171,9 @@ func (p *PartFolder) checkEntries(entries []fs.DirEntry) error {
 	return nil
 }
 
-func (p *PartFolder) keeper() recordKeeper { return recordKeeper{p.placer, p.folder.path, p.record} }
+func (p *PartFolder) keeper() recordKeeper {
+	return recordKeeper{p.folder.dir, p.folder.path, p.record}
+}
 
 // isRunPart reports whether a file is a temporary one that some task of this release writes,
 // or left.
@@ -326,7 +331,8 @@ func (p *PartFolder) Found() (shards int, all bool, redo string) { return p.foun
 func (p *PartFolder) Traffic() (read, written int64) { return p.folder.Traffic() }
 
 // Write writes what the part lacks, and its record, which it returns. The first part writes
-// the documents too, whose data are given by name.
+// the documents too, whose data are given by name. When all parts were joined meanwhile, that
+// is [ErrFinished].
 func (p *PartFolder) Write(ctx context.Context, documents map[string][]byte) (*parts.Record, error) {
 	if p.ended {
 		return p.record, nil
@@ -334,10 +340,21 @@ func (p *PartFolder) Write(ctx context.Context, documents map[string][]byte) (*p
 	if err := p.writeDocuments(documents); err != nil {
 		return nil, err
 	}
-	if err := p.writeShards(ctx); err != nil {
+	err := p.writeShards(ctx)
+	if _, gone := errors.AsType[goneError](err); gone && p.joined() {
+		return nil, p.folder.refuse(ErrFinished)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return p.finish()
+}
+
+// joined reports whether all parts were joined since the folder was opened: another task of
+// this part has then done the same.
+func (p *PartFolder) joined() bool {
+	list, err := p.folder.dir.Open(manifest.SumsName)
+	return err == nil && list.Close() == nil
 }
 
 func (p *PartFolder) writeDocuments(documents map[string][]byte) error {
@@ -385,12 +402,10 @@ func (p *PartFolder) writeShards(ctx context.Context) error {
 
 // writeShard writes a shard under a temporary name, and gives it its own.
 func (p *PartFolder) writeShard(ctx context.Context, job shardJob) error {
-	temporary := job.file.Name + p.run
-	file, err := p.folder.dir.Create(temporary)
+	file, temporary, err := p.create(job.file.Name)
 	if err != nil {
 		return err
 	}
-	defer p.folder.dir.Remove(temporary) // unless it has got its own name
 	out := &drainedFile{file, 0}
 	passage := p.folder.newPassage(job)
 	err = file.Reserve(job.shard.Size)
@@ -406,13 +421,19 @@ func (p *PartFolder) writeShard(ctx context.Context, job shardJob) error {
 	if closeErr := file.Close(); err == nil {
 		err = closeErr
 	}
+	job.file.SHA256 = passage.hasher.Sum()
+	if err == nil {
+		err = p.name(temporary, job.file.FileSum, job.shard.Size)
+	}
 	if err != nil {
+		if !p.direct { // else another task may have made its own of that name
+			p.dir.Remove(temporary)
+		}
 		return err
 	}
-	job.file.SHA256 = passage.hasher.Sum()
 	p.folder.read.Add(job.shard.TensorBytes())
 	p.folder.written.Add(out.size)
-	return p.name(temporary, job.file.FileSum, job.shard.Size)
+	return nil
 }
 
 // settle makes a file durable, and makes sure that it is where it was made and that the source
@@ -425,7 +446,7 @@ func (p *PartFolder) settle(file disk.OutputFile) error {
 		return err
 	}
 	if err := file.Named(); err != nil {
-		return fmt.Errorf("it is gone: %w", err)
+		return goneError{err}
 	}
 	if p.folder.options.Unchanged == nil {
 		return nil
@@ -466,12 +487,11 @@ func (p *PartFolder) fill() {
 	}
 }
 
-// finish writes the record, unless all parts were joined meanwhile: another task of this part
-// had then done the same.
+// finish writes the record.
 func (p *PartFolder) finish() (*parts.Record, error) {
 	p.fill()
-	if list, err := p.folder.dir.Open(manifest.SumsName); err == nil {
-		return p.record, list.Close()
+	if p.joined() {
+		return nil, p.folder.refuse(ErrFinished)
 	}
 	if _, err := p.place(p.share.recordName(), p.record.Encode); err != nil {
 		return nil, p.folder.wrap(p.share.recordName(), err)

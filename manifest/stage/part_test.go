@@ -117,14 +117,14 @@ func TestPartsOnASimulatedDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.compare(t, undisturbed, want, fmt.Sprintf("%d parts", n))
-		for _, how := range []string{"fails", "dies", "loses power", "loses its answer"} {
+		for _, how := range []string{"fails", "fails where nothing can be renamed", "dies", "loses power", "loses its answer"} {
 			stride := max(6 / *chaos, 1)
 			for at := 1 + rng.IntN(stride); at <= undisturbed.count; at += stride {
 				what := fmt.Sprintf("%d parts, operation %d %s", n, at, how)
 				d := &memDisk{}
 				switch how {
-				case "fails":
-					d.failAt = at
+				case "fails", "fails where nothing can be renamed":
+					d.failAt, d.fixed = at, how != "fails"
 				case "loses its answer":
 					d.lostAt = at
 				default:
@@ -165,8 +165,8 @@ func TestPartsTwiceAtOnce(t *testing.T) {
 	}
 	joined := 0
 	for at := 1; at <= undisturbed.count; at++ {
-		for _, second := range []string{"a task", "all tasks and the join"} {
-			d := &memDisk{otherAt: at}
+		for i, second := range []string{"a task", "all tasks and the join", "a task", "all tasks and the join"} {
+			d := &memDisk{otherAt: at, fixed: i >= 2}
 			var others error
 			d.other = func() {
 				if second == "a task" {
@@ -178,7 +178,7 @@ func TestPartsTwiceAtOnce(t *testing.T) {
 				}
 			}
 			err := inParts(d, r, rng.Perm(n))
-			what := fmt.Sprintf("%s at operation %d", second, at)
+			what := fmt.Sprintf("%s at operation %d, names fixed %t", second, at, d.fixed)
 			if others != nil {
 				t.Errorf("%s: %v", what, others)
 			}

@@ -17,18 +17,57 @@ import (
 // A placer gives files of a folder that others write to their names, each when it is whole and
 // durable. What it finds under a name it replaces: whoever wrote that wrote the same.
 type placer struct {
-	dir disk.Folder
-	run string // what its temporary names end in
+	dir    disk.Folder
+	run    string // what its temporary names end in
+	direct bool   // files are written under their own names
+}
+
+// newPlacer finds out whether files of a folder can be renamed. Object stores that are mounted
+// as folders cannot do so, some of them; they show a file when it is closed, whole.
+func newPlacer(dir disk.Folder, run string) (placer, error) {
+	p := placer{dir: dir, run: run}
+	from, to := parts.Name(1, 1)+run, noteName(1, 1)+run // as of a record, so that whoever clears those clears it
+	file, err := dir.Create(from)
+	if err != nil {
+		return p, err
+	}
+	defer dir.Remove(from)
+	if err := file.Close(); err != nil {
+		return p, err
+	}
+	err = dir.Rename(from, to)
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		p.direct = true
+		return p, nil
+	case err == nil || errors.Is(err, fs.ErrNotExist): // see name
+		return p, ignoreMissing(dir.Remove(to))
+	}
+	return p, err
+}
+
+// create makes the file that is to have a name, and returns under which name it is written.
+func (p placer) create(name string) (file disk.OutputFile, at string, err error) {
+	if !p.direct {
+		file, err = p.dir.Create(name + p.run)
+		return file, name + p.run, err
+	}
+	if list, err := p.dir.Open(manifest.SumsName); err == nil && name != manifest.SumsName {
+		return nil, "", errors.Join(goneError{errors.New("all parts were joined")}, list.Close())
+	}
+	if err := ignoreMissing(p.dir.Remove(name)); err != nil {
+		return nil, "", err
+	}
+	file, err = p.dir.Create(name)
+	return file, name, err
 }
 
 // place writes a small file, and returns its sum.
 func (p placer) place(name string, write func(w io.Writer) error) (manifest.Sum, error) {
-	temporary := name + p.run
-	file, err := p.dir.Create(temporary)
+	file, temporary, err := p.create(name)
 	if err != nil {
 		return manifest.Sum{}, err
 	}
-	defer p.dir.Remove(temporary) // unless it has got its own name
 	hasher := pass.NewHasher()
 	if err = write(io.MultiWriter(file, hasher)); err == nil {
 		err = file.Sync()
@@ -36,25 +75,43 @@ func (p placer) place(name string, write func(w io.Writer) error) (manifest.Sum,
 	if closeErr := file.Close(); err == nil {
 		err = closeErr
 	}
+	sum := lists.FileSum{Name: name, SHA256: hasher.Sum()}
+	if err == nil {
+		err = p.name(temporary, sum, hasher.Size())
+	}
 	if err != nil {
+		p.dir.Remove(temporary)
 		return manifest.Sum{}, err
 	}
-	sum := lists.FileSum{Name: name, SHA256: hasher.Sum()}
-	return sum.SHA256, p.name(temporary, sum, hasher.Size())
+	return sum.SHA256, nil
 }
 
 // name gives a file its name. A server that has done so, and whose answer was lost, says when
 // it is asked again that there is no such file: then the file of that name must be this one.
 func (p placer) name(temporary string, sum lists.FileSum, size int64) error {
-	err := p.dir.Rename(temporary, sum.Name)
-	if errors.Is(err, fs.ErrNotExist) && p.checkFile(sum, size) == nil {
-		err = nil
+	var err error
+	if temporary != sum.Name {
+		err = p.dir.Rename(temporary, sum.Name)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && p.checkFile(sum, size) == nil:
+	case errors.Is(err, fs.ErrNotExist):
+		return goneError{err}
+	case err != nil:
 		return err
 	}
 	return p.dir.Sync()
 }
+
+// A goneError says that a temporary file is not there any more. Who joined the parts has
+// removed it, or who did the same part on a disk that cannot rename.
+type goneError struct{ error }
+
+func (e goneError) Error() string { return "it is gone: " + e.error.Error() }
+func (e goneError) Unwrap() error { return e.error }
+
+// MachineFault reports that the same may succeed later, see [gguf.MachineFault].
+func (e goneError) MachineFault() bool { return true }
 
 // checkFile reads a file of the folder, which must have the size and sum.
 func (p placer) checkFile(sum lists.FileSum, size int64) error {

@@ -13,7 +13,7 @@ import (
 
 // A recordKeeper looks after the records of a folder, for one part.
 type recordKeeper struct {
-	placer
+	dir  disk.Folder
 	path string
 	want *parts.Record // of this part, as far as it is known before it is done
 }
@@ -71,6 +71,7 @@ func (k recordKeeper) find(names ...string) (found *parts.Record, at, redo strin
 
 // A RecordFolder is a folder of records about work that writes nothing else.
 type RecordFolder struct {
+	placer
 	keeper recordKeeper
 	found  *parts.Record
 	redo   string
@@ -88,8 +89,11 @@ func openRecords(d disk.Disk, path string, want *parts.Record, runner string) (*
 	if err != nil {
 		return nil, err
 	}
-	f := &RecordFolder{keeper: recordKeeper{placer{dir, Share{Runner: runner}.runName()}, path, want}}
-	if err := f.look(); err != nil {
+	f := &RecordFolder{placer: placer{dir: dir}, keeper: recordKeeper{dir, path, want}}
+	if err = f.look(); err == nil {
+		f.placer, err = newPlacer(dir, Share{Runner: runner}.runName())
+	}
+	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
@@ -119,7 +123,7 @@ func (f *RecordFolder) Found() (record *parts.Record, redo string) { return f.fo
 // Write writes the record of the part.
 func (f *RecordFolder) Write(record *parts.Record) error {
 	name := parts.Name(record.Part, record.Parts)
-	if _, err := f.keeper.place(name, record.Encode); err != nil {
+	if _, err := f.place(name, record.Encode); err != nil {
 		return fmt.Errorf("output folder %q: writing %q: %w", f.keeper.path, name, err)
 	}
 	return nil

@@ -47,6 +47,9 @@ func WritePart(ctx context.Context, con *ui.Console, r *Release, o Options, shar
 	}
 	r.tellFound(con, folder, share)
 	record, err := folder.Write(ctx, r.ready())
+	if errors.Is(err, stage.ErrFinished) {
+		return nil, r.findFinished(ctx, con, o)
+	}
 	if err != nil {
 		return nil, hint.With(err, "what has its name in %s stays; run the same command again", text.Safe(r.Folder))
 	}
