@@ -17,7 +17,7 @@ func (o *opener) only(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := modelNames(dir)
+	names, err := o.modelNames(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -90,8 +90,8 @@ func lookalikes(dir string) string {
 	switch {
 	case len(folders) > 0:
 		return "; there are in " + nameList(folders)
-	case pieces(parts) != "":
-		return "; " + pieces(parts)
+	case brokenPieces(dir) != "":
+		return "; " + brokenPieces(dir)
 	case len(parts) > 0:
 		return "; downloads may be unfinished: " + nameList(parts)
 	}

@@ -140,6 +140,20 @@ func (m *Model) Paths() []string {
 	return paths
 }
 
+// OnDisk returns the paths of the files that are read: those of Paths, and pieces in place of
+// what is read from them.
+func (m *Model) OnDisk() []string {
+	var paths []string
+	for _, f := range m.Files {
+		if s, ok := f.r.(*joinedSource); ok {
+			paths = append(paths, s.paths()...)
+		} else {
+			paths = append(paths, f.Name)
+		}
+	}
+	return paths
+}
+
 // Folder returns the folder that [OpenFolder] found the model in, or nil.
 func (m *Model) Folder() Folder { return m.folder }
 

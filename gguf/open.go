@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"ggufreap/gguf/words"
 )
 
 // Open opens an artifact by any of its shards, by its single file, or by a folder that
@@ -29,6 +31,10 @@ func OpenFiles(paths []string, opts ...Option) (*Model, error) {
 		if len(paths) == 0 {
 			return nil, errors.New("no files to open")
 		}
+		paths, err := o.wholes(paths)
+		if err != nil {
+			return nil, err
+		}
 		o.parse(paths)
 		var files []*File
 		seen := distinctFiles{}
@@ -46,6 +52,21 @@ func OpenFiles(paths []string, opts ...Option) (*Model, error) {
 	})
 }
 
+// wholes puts files in the places of their pieces, once each.
+func (o *opener) wholes(paths []string) ([]string, error) {
+	var list []string
+	for _, path := range paths {
+		whole, err := o.wholeOf(path)
+		if err != nil {
+			return nil, err
+		}
+		if whole == path || !slices.Contains(list, whole) {
+			list = append(list, whole)
+		}
+	}
+	return list, nil
+}
+
 // maxParsers is how many headers are read side by side: disks and networks take longer to
 // find a file than to deliver its header. Each has a file open.
 const maxParsers = maxOpenFiles / 4
@@ -55,8 +76,9 @@ type opener struct {
 	pool   *filePool
 	far    Folder // nil for files of this machine
 	opts   []Option
-	parsed map[string]parsedFile // by path: no header is read twice
-	aside  []Aside               // of the folder that was named
+	parsed map[string]parsedFile           // by path: no header is read twice
+	aside  []Aside                         // of the folder that was named
+	pieces map[string]map[string]*pieceSet // by folder, and there by the path of the whole file
 }
 
 type parsedFile struct {
@@ -77,14 +99,20 @@ func openWith(opts []Option, open func(*opener) (*Model, error)) (*Model, error)
 
 // artifact opens what path names.
 func (o *opener) artifact(path string) (*Model, error) {
-	info, err := os.Stat(path)
+	typed := path
+	path, err := o.wholeOf(filepath.Clean(path))
 	if err != nil {
 		return nil, err
 	}
-	path = filepath.Clean(path)
 	list := o.setOf
-	if info.IsDir() {
-		list = o.only
+	if o.piecesOf(path) == nil {
+		info, err := os.Stat(typed)
+		if err != nil {
+			return nil, err
+		}
+		if info.IsDir() {
+			list = o.only
+		}
 	}
 	paths, err := list(path)
 	if err != nil {
@@ -131,11 +159,28 @@ func (o *opener) parseOne(path string) parsedFile {
 	if o.far != nil {
 		return o.parseFar(path)
 	}
+	if set := o.piecesOf(path); set != nil {
+		return o.parseJoined(set)
+	}
 	src, err := o.pool.source(path)
 	if err != nil {
 		return parsedFile{err: err}
 	}
 	f, err := NewFile(path, src, src.info.Size(), o.opts...)
+	return parsedFile{f, err}
+}
+
+// parseJoined parses a file that is read from pieces.
+func (o *opener) parseJoined(set *pieceSet) parsedFile {
+	src, err := o.pool.joined(set.paths)
+	if err != nil {
+		return parsedFile{err: err}
+	}
+	f, err := NewFile(set.whole, src, src.size(), o.opts...)
+	if f != nil && f.Err() != nil {
+		f.Problems = append(f.Problems, Problem{Severity: Warning, Where: printable(set.whole),
+			What: fmt.Sprintf("is read from %s, of %s together: one behind %s may be missing", words.Count(len(set.paths), "piece"), words.Count(src.size(), "byte"), base(set.paths[len(set.paths)-1]))})
+	}
 	return parsedFile{f, err}
 }
 
@@ -182,13 +227,15 @@ func commonStem(files []*File) string {
 	return Stem(files[0].Name)
 }
 
-// familyPaths lists the shards of a split that are there. Only their presence is
-// asked for: a link counts as the file it points to, a folder is none.
-func familyPaths(dir string, name shardName) []string {
+// familyPaths lists the shards of a split that are there, in pieces or whole. Only their
+// presence is asked for: a link counts as the file it points to, a folder is none.
+func (o *opener) familyPaths(dir string, name shardName) []string {
 	var paths []string
 	for i := range name.count {
 		path := filepath.Join(dir, fmt.Sprintf(shardFormat, name.stem, i+1, name.count))
-		if info, err := os.Stat(path); err == nil && !info.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if o.piecesOf(path) != nil {
+			paths = append(paths, path)
+		} else if info, err := os.Stat(path); err == nil && !info.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist) {
 			paths = append(paths, path)
 		}
 	}

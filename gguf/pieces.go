@@ -2,57 +2,342 @@ package gguf
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
 	"ggufreap/gguf/words"
 )
 
-// pieceName tells a file that was cut by bytes, to be joined with cat: "m.gguf.part1of2".
-var pieceName = regexp.MustCompile(`^(.+)\.part([1-9][0-9]{0,3})of([1-9][0-9]{0,3})$`)
+// Files are cut by bytes, to be joined with cat, in these ways. The first group of a pattern is
+// the name of the whole file, the second tells the piece, the third how many there are.
+var pieceNames = []struct {
+	name   *regexp.Regexp
+	number func(text string) int
+	from   int // the greatest number that the first may have
+}{
+	{regexp.MustCompile(`^(.+)\.part([1-9][0-9]{0,3})of([1-9][0-9]{0,3})$`), func(s string) int { return decimal(s) - 1 }, 0},
+	{regexp.MustCompile(`^(.+\.gguf)-split-([a-z])$`), letters, 0},  // by hand, before hosts took large files
+	{regexp.MustCompile(`^(.+\.gguf)\.?([a-z]{2,3})$`), letters, 0}, // split m.gguf m.gguf.
+	{regexp.MustCompile(`^(.+\.gguf)\.?([0-9]{2,4})$`), decimal, 1}, // split -d, 7-Zip
+	{regexp.MustCompile(`^(x)([a-z]{2,3})$`), letters, 0},           // split
+	{regexp.MustCompile(`^(x)([0-9]{2,4})$`), decimal, 1},           // split -d
+}
+
+func decimal(s string) int {
+	n, _ := strconv.Atoi(s)
+	return n
+}
+
+// letters counts "aa", "ab" and so on, from 0.
+func letters(s string) int {
+	n := 0
+	for _, r := range s {
+		n = 26*n + int(r-'a')
+	}
+	return n
+}
 
 // mostPieces is how many pieces a message names.
 const mostPieces = 20
 
-// pieces says of which file the names, all of them, are byte pieces, how many are missing and
-// in which order they belong; it is "" for other names.
-func pieces(names []string) string {
-	type piece struct {
-		name string
-		no   int
+// A pieceSet is a file that is cut into pieces.
+type pieceSet struct {
+	whole string // its path, where there is nothing
+	paths []string
+	fault string // why it cannot be read as one, or ""
+}
+
+// A piece is one file of a set, by its name.
+type piece struct {
+	path   string
+	number int
+	count  int // of all, 0 where the name does not tell
+	size   int64
+}
+
+// piecesIn finds the files that lie in a folder in pieces, by the paths of the whole ones. Of a
+// file that lies there whole too, the pieces are not looked at.
+func piecesIn(dir string) map[string]*pieceSet {
+	entries, _ := os.ReadDir(dir)
+	type way struct {
+		whole         string
+		scheme, width int
 	}
-	var list []piece
-	seen := map[int]bool{}
-	stem, count := "", 0
-	for _, name := range names {
-		match := pieceName.FindStringSubmatch(name)
-		if match == nil || stem != "" && match[1] != stem {
-			return ""
+	found := map[way][]piece{}
+	for _, e := range entries {
+		scheme, match := matchPiece(e.Name())
+		if match == nil || isDir(dir, e) {
+			continue
 		}
-		no, _ := strconv.Atoi(match[2])
-		of, _ := strconv.Atoi(match[3])
-		if no > of || count != 0 && of != count || seen[no] {
-			return ""
+		p := piece{path: filepath.Join(dir, e.Name()), number: pieceNames[scheme].number(match[2])}
+		if len(match) > 3 {
+			p.count = decimal(match[3])
 		}
-		seen[no] = true
-		stem, count, list = match[1], of, append(list, piece{name, no})
+		if info, err := os.Stat(p.path); err == nil {
+			p.size = info.Size()
+		}
+		key := way{filepath.Join(dir, match[1]), scheme, len(match[2])}
+		if p.count > 0 {
+			key.width = 0 // numbers of any width
+		}
+		found[key] = append(found[key], p)
 	}
-	slices.SortFunc(list, func(a, b piece) int { return cmp.Compare(a.no, b.no) })
-	var ordered []string
+	sets := map[string]*pieceSet{}
+	for _, key := range slices.SortedFunc(maps.Keys(found), func(a, b way) int {
+		return cmp.Or(cmp.Compare(a.whole, b.whole), cmp.Compare(a.scheme, b.scheme), cmp.Compare(a.width, b.width))
+	}) {
+		set := newPieceSet(key.whole, found[key], pieceNames[key.scheme].from)
+		if _, err := os.Lstat(key.whole); err == nil || set == nil {
+			continue
+		}
+		if other := sets[key.whole]; other != nil {
+			set.fault = fmt.Sprintf("%s is cut into pieces in two ways: %s and %s", base(key.whole), base(other.paths[0]), base(set.paths[0]))
+		}
+		sets[key.whole] = set
+	}
+	return sets
+}
+
+func matchPiece(name string) (scheme int, match []string) {
+	for i, way := range pieceNames {
+		if match := way.name.FindStringSubmatch(name); match != nil {
+			return i, match
+		}
+	}
+	return 0, nil
+}
+
+func base(path string) string { return printable(filepath.Base(path)) }
+
+// newPieceSet puts pieces in order and says what is wrong with them. It is nil for files that
+// are named like pieces and may be none, such as "m.gguf.bak".
+func newPieceSet(whole string, list []piece, from int) *pieceSet {
+	slices.SortFunc(list, func(a, b piece) int { return cmp.Compare(a.number, b.number) })
+	counted := list[0].count > 0
+	if !counted {
+		list = together(list)
+	}
+	switch first := list[0]; {
+	case counted:
+	case first.number <= from && beginsWithMagic(first.path):
+		from = first.number
+	case first.number > 0 && len(list) > 1 && list[len(list)-1].number-first.number == len(list)-1:
+		from = 0 // they follow each other, and the first is missing
+	default:
+		return nil
+	}
+	set := &pieceSet{whole: whole, fault: pieceFault(base(whole), list, from)}
 	for _, p := range list {
-		ordered = append(ordered, printable(p.name))
+		set.paths = append(set.paths, p.path)
 	}
-	switch missing := count - len(list); {
-	case len(list) == 0:
-		return ""
-	case missing > 0:
-		return fmt.Sprintf("%s is cut into %s, of which %d %s missing: there are %s", printable(stem), words.Count(count, "piece"), missing, words.Verb(missing, "is", "are"), nameList(ordered))
+	return set
+}
+
+// together leaves out what stands further behind pieces than there are any.
+func together(list []piece) []piece {
+	for i := 1; i < len(list); i++ {
+		if list[i].number-list[i-1].number-1 > i {
+			return list[:i]
+		}
 	}
-	if len(ordered) > mostPieces {
-		ordered = slices.Concat(ordered[:mostPieces-1], []string{"..."}, ordered[len(ordered)-1:])
+	return list
+}
+
+// beginsWithMagic reports whether a file begins like a model.
+func beginsWithMagic(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return false // opening a pipe would wait for somebody to write
 	}
-	return fmt.Sprintf("%s is cut into %s, which cat joins in this order: %s", printable(stem), words.Count(count, "piece"), strings.Join(ordered, " "))
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, len(magic))
+	_, err = io.ReadFull(f, head)
+	return err == nil && string(head) == magic
+}
+
+// pieceFault says why pieces in order cannot be joined, or "". How many there are some names
+// tell, and the header of the whole tells when the last are missing. All but the last are of one
+// size where names do not count them.
+func pieceFault(whole string, list []piece, from int) string {
+	count := cmp.Or(list[0].count, list[len(list)-1].number-from+1)
+	for _, p := range list {
+		if p.count != list[0].count || p.number-from >= count {
+			return fmt.Sprintf("%s is cut into pieces whose names contradict each other: %s and %s", whole, base(list[0].path), base(p.path))
+		}
+	}
+	if missing := count - len(list); missing > 0 {
+		return fmt.Sprintf("%s is cut into %s, of which %d %s missing: there are %s", whole, words.Count(count, "piece"), missing, words.Verb(missing, "is", "are"), pieceList(list))
+	}
+	for _, p := range list[:len(list)-1] {
+		if list[0].count == 0 && p.size != list[0].size {
+			return fmt.Sprintf("%s is cut into %s of one size but for the last: %s has %s, %s has %s", whole, words.Count(count, "piece"),
+				base(list[0].path), words.Count(list[0].size, "byte"), base(p.path), words.Count(p.size, "byte"))
+		}
+	}
+	return ""
+}
+
+// pieceList names pieces in their order; of many the first and the last.
+func pieceList(list []piece) string {
+	var shown []string
+	for _, p := range list {
+		shown = append(shown, base(p.path))
+	}
+	if len(shown) > mostPieces {
+		shown = slices.Concat(shown[:mostPieces-1], []string{"..."}, shown[len(shown)-1:])
+	}
+	return strings.Join(shown, ", ")
+}
+
+// A Joined is a file of a model that is read from pieces, as if cat had joined them.
+type Joined struct {
+	File   string   // the name that it would have, in the folder of its pieces
+	Pieces []string // paths, in order
+}
+
+// Joined returns the files of the model that are read from pieces.
+func (m *Model) Joined() []Joined {
+	var list []Joined
+	for _, f := range m.Files {
+		if s, ok := f.r.(*joinedSource); ok {
+			list = append(list, Joined{f.Name, s.paths()})
+		}
+	}
+	return list
+}
+
+// A joinedSource is the pieces of a file, read as one.
+type joinedSource struct {
+	parts []*sourceFile
+	ends  []int64 // byte of the whole where each ends
+}
+
+// joined looks at pieces without opening them.
+func (p *filePool) joined(paths []string) (*joinedSource, error) {
+	s := &joinedSource{}
+	var end int64
+	for _, path := range paths {
+		part, err := p.source(path)
+		if err != nil {
+			return nil, err
+		}
+		end = AddSize(end, part.info.Size())
+		s.parts, s.ends = append(s.parts, part), append(s.ends, end)
+	}
+	return s, nil
+}
+
+func (s *joinedSource) size() int64 { return s.ends[len(s.ends)-1] }
+
+func (s *joinedSource) paths() []string {
+	paths := make([]string, len(s.parts))
+	for i, part := range s.parts {
+		paths[i] = part.path
+	}
+	return paths
+}
+
+// ReadAt fills p as that of a [sourceFile] does.
+func (s *joinedSource) ReadAt(p []byte, off int64) (int, error) {
+	done := 0
+	for i := sort.Search(len(s.ends), func(i int) bool { return s.ends[i] > off }); done < len(p); i++ {
+		at := off + int64(done)
+		if i >= len(s.parts) {
+			return done, &readError{s.parts[len(s.parts)-1].path, s.parts[len(s.parts)-1].info.Size(), fmt.Errorf("the last piece ends here: %w", io.ErrUnexpectedEOF)}
+		}
+		part := p[done:min(int64(len(p)), int64(done)+s.ends[i]-at)]
+		n, err := s.parts[i].ReadAt(part, at-s.ends[i]+s.parts[i].info.Size())
+		if done += n; n < len(part) {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// Unchanged looks at the pieces again.
+func (s *joinedSource) Unchanged() error {
+	var errs []error
+	for _, part := range s.parts {
+		errs = append(errs, part.Unchanged())
+	}
+	return errors.Join(errs...)
+}
+
+// wholeOf returns the path of the file that path is a piece of, or of which only pieces are
+// there, and the path itself for any other.
+func (o *opener) wholeOf(path string) (string, error) {
+	if o.far != nil {
+		return path, nil
+	}
+	_, match := matchPiece(filepath.Base(path))
+	if _, err := os.Lstat(path); match == nil && err == nil {
+		return path, nil
+	}
+	for whole, set := range o.findPieces(filepath.Dir(path)) {
+		if whole != path && !slices.Contains(set.paths, path) {
+			continue
+		}
+		if set.fault != "" {
+			return "", errors.New(printable(filepath.Dir(path)) + ": " + set.fault)
+		}
+		return whole, nil
+	}
+	return path, nil
+}
+
+// findPieces looks once for the pieces in a folder.
+func (o *opener) findPieces(dir string) map[string]*pieceSet {
+	if sets, known := o.pieces[dir]; known || o.far != nil {
+		return sets
+	}
+	if o.pieces == nil {
+		o.pieces = map[string]map[string]*pieceSet{}
+	}
+	o.pieces[dir] = piecesIn(dir)
+	return o.pieces[dir]
+}
+
+// piecesOf returns the pieces of the file that path names, nil where it is no file in pieces.
+func (o *opener) piecesOf(path string) *pieceSet {
+	if set := o.pieces[filepath.Dir(path)][path]; set != nil && set.fault == "" {
+		return set
+	}
+	return nil
+}
+
+// modelNames lists the model files in a folder, those that lie there in pieces too, sorted.
+func (o *opener) modelNames(dir string) ([]string, error) {
+	names, err := modelNames(dir)
+	for whole, set := range o.findPieces(dir) {
+		if set.fault == "" {
+			names = append(names, filepath.Base(whole))
+		}
+	}
+	slices.Sort(names)
+	return names, err
+}
+
+// brokenPieces says of which files the pieces in a folder cannot be joined.
+func brokenPieces(dir string) string {
+	var faults []string
+	for _, set := range piecesIn(dir) {
+		if set.fault != "" {
+			faults = append(faults, set.fault)
+		}
+	}
+	slices.Sort(faults)
+	return strings.Join(faults, "; ")
 }

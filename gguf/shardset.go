@@ -29,13 +29,16 @@ func (o *opener) setOf(path string) ([]string, error) {
 	dir := filepath.Dir(path)
 	known := []string{path}
 	if name, named := parseShardName(path); named {
-		if known = familyPaths(dir, name); len(known) == name.count {
+		if known = o.familyPaths(dir, name); len(known) < name.count && len(o.findPieces(dir)) > 0 {
+			known = o.familyPaths(dir, name)
+		}
+		if len(known) == name.count {
 			return known, nil
 		}
 	} else if f, err := o.file(path); err != nil || splitCount(f) <= 1 {
 		return known, err
 	}
-	names, err := modelNames(dir)
+	names, err := o.modelNames(dir)
 	if err != nil {
 		return known, nil // a folder may let its files be read, but not be listed
 	}

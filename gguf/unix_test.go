@@ -65,7 +65,7 @@ func TestFamilyPaths(t *testing.T) {
 	for _, i := range []int{1, 3, 5, 6} { // 2 is a folder, 3 leads to itself, 4 nowhere
 		want = append(want, filepath.Join(dir, name(i)))
 	}
-	if got := familyPaths(dir, shard); !slices.Equal(got, want) {
+	if got := (&opener{}).familyPaths(dir, shard); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,10 +68,36 @@ func openPath(con *ui.Console, path string, options []gguf.Option) (*gguf.Model,
 	if err != nil {
 		return nil, err
 	}
+	for _, j := range m.Joined() {
+		con.Notef("%s: read from %s, in this order: %s", text.Safe(j.File), text.Count(len(j.Pieces), "piece"), pieceNames(j.Pieces))
+	}
 	for _, a := range m.Aside {
 		con.Notef("%s: set aside, of the kind %s: goes beside a model and is no part of it", text.Safe(a.File), a.Kind)
 	}
 	return m, nil
+}
+
+// checkWhole refuses a model that lies there in pieces, for llama.cpp, which reads files.
+func checkWhole(m *gguf.Model) error {
+	list := m.Joined()
+	if len(list) == 0 {
+		return nil
+	}
+	words := append([]string{"cat"}, list[0].Pieces...)
+	return hint.With(fmt.Errorf("%s: llama.cpp cannot read a file in pieces", text.Safe(list[0].File)), "%s > %s joins them", args.CommandLine(words), args.ShellQuote(list[0].File))
+}
+
+// pieceNames lists pieces of a file by their base names; of many the first and the last.
+func pieceNames(paths []string) string {
+	const most = 8
+	var names []string
+	for _, path := range paths {
+		names = append(names, text.Safe(filepath.Base(path)))
+	}
+	if len(names) > most {
+		names = slices.Concat(names[:most-1], []string{"...", names[len(names)-1]})
+	}
+	return strings.Join(names, ", ")
 }
 
 // openAddresses opens an artifact that is not on this machine.
@@ -144,7 +171,7 @@ func readersFlag() cli.Flag {
 }
 
 // inputs are the files of a model and those that flags name, which no output may replace.
-func inputs(c *cli.Context, m *gguf.Model) []string { return append(m.Paths(), typedInputs(c)...) }
+func inputs(c *cli.Context, m *gguf.Model) []string { return append(m.OnDisk(), typedInputs(c)...) }
 
 // typedInputs are the files that flags name.
 func typedInputs(c *cli.Context) []string {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -119,7 +120,7 @@ func calibrateAction(con *ui.Console, c *cli.Context) error {
 	if err := s.bindPin(c, c.String("pin"), ""); err != nil {
 		return err
 	}
-	if err := checkMeasurable(s, campaign); err != nil {
+	if err := cmp.Or(checkWhole(s.Model), checkMeasurable(s, campaign)); err != nil {
 		return err
 	}
 	e, err := engines.Usable(c.Context, c.String("llama-lib"))

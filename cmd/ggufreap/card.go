@@ -93,7 +93,7 @@ func cardAction(con *ui.Console, c *cli.Context) error {
 		return checkCard(con, path, was, f)
 	}
 	w := &cardWriter{con: con, folder: folderOf(c.Args().First()), force: c.Bool("force"), facts: f}
-	w.sources = slices.Concat(m.Paths(), c.StringSlice("evidence"), []string{c.String("source-pin")})
+	w.sources = slices.Concat(m.OnDisk(), c.StringSlice("evidence"), []string{c.String("source-pin")})
 	if err := w.adopt(c.String("output")); err != nil {
 		return err
 	}

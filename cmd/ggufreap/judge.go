@@ -68,6 +68,9 @@ func judgeArtifact(c *cli.Context, m *gguf.Model) (*engines.Judgement, error) {
 	if c.IsSet("ctx") && c.Int("ctx") < 1 {
 		return nil, args.Usagef("--ctx is %d, want a number above 0", c.Int("ctx"))
 	}
+	if err := checkWhole(m); err != nil {
+		return nil, err
+	}
 	return engines.Judge(c.Context, c.String("llama-lib"), m.Paths()[0], c.Int("ctx"))
 }
 

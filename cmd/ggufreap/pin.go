@@ -222,7 +222,7 @@ func writeGGUFHashes(con *ui.Console, c *cli.Context, m *gguf.Model) error {
 		con.Printf("%s", list.Bytes())
 		return nil
 	}
-	size, err := files.Write(output, c.Bool("force"), m.Paths(), files.Bytes(list.Bytes()))
+	size, err := files.Write(output, c.Bool("force"), m.OnDisk(), files.Bytes(list.Bytes()))
 	if err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func writeGGUFHashes(con *ui.Console, c *cli.Context, m *gguf.Model) error {
 
 // reportPin writes the pin and prints it or what it says.
 func reportPin(con *ui.Console, c *cli.Context, pin *manifest.Pin, m *gguf.Model) error {
-	written, err := files.WritePin(c.String("output"), pin, c.Bool("force"), m.Paths())
+	written, err := files.WritePin(c.String("output"), pin, c.Bool("force"), m.OnDisk())
 	if err != nil {
 		return err
 	}

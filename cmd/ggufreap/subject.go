@@ -68,10 +68,10 @@ func (s *subject) paths(c *cli.Context) []string {
 		}
 	}
 	if s.source != nil {
-		list = append(list, s.source.Paths()...)
+		list = append(list, s.source.OnDisk()...)
 	}
 	if s.release != nil {
-		list = append(list, s.release.Paths()...)
+		list = append(list, s.release.OnDisk()...)
 	}
 	return list
 }

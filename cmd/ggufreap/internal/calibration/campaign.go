@@ -143,7 +143,7 @@ func (c *Campaign) checkFiles() error {
 		return nil
 	}
 	for _, path := range c.outputs() {
-		if err := files.CheckOutput(path, c.Force, c.Model.Paths()); err != nil {
+		if err := files.CheckOutput(path, c.Force, c.Model.OnDisk()); err != nil {
 			return err
 		}
 	}

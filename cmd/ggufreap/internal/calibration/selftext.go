@@ -76,7 +76,7 @@ func (s *selfWriting) read(ctx context.Context) (*measure.Text, error) {
 	if s.reused {
 		lines, err = files.Read(path)
 	} else if lines, err = s.writeText(ctx); err == nil && !s.streams() {
-		_, err = files.Write(path, true, s.Model.Paths(), files.Bytes(lines))
+		_, err = files.Write(path, true, s.Model.OnDisk(), files.Bytes(lines))
 	}
 	if err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func (s *selfWriting) save() error {
 	if err != nil {
 		return err
 	}
-	_, err = files.Write(s.Checkpoint(), true, s.Model.Paths(), files.Bytes(data))
+	_, err = files.Write(s.Checkpoint(), true, s.Model.OnDisk(), files.Bytes(data))
 	return err
 }
 

@@ -100,7 +100,7 @@ func (w *work) save() error {
 	if err != nil {
 		return err
 	}
-	_, err = files.Write(w.Checkpoint(), true, w.Model.Paths(), files.Bytes(data))
+	_, err = files.Write(w.Checkpoint(), true, w.Model.OnDisk(), files.Bytes(data))
 	return err
 }
 
@@ -204,10 +204,10 @@ func (w *work) write(r *Result) error {
 	if err != nil {
 		return err
 	}
-	if _, err := files.Write(w.NPZ(), w.Force, w.Model.Paths(), files.Bytes(npz)); err != nil {
+	if _, err := files.Write(w.NPZ(), w.Force, w.Model.OnDisk(), files.Bytes(npz)); err != nil {
 		return err
 	}
-	_, err = files.Write(w.JSON(), w.Force, w.Model.Paths(), files.Bytes(document))
+	_, err = files.Write(w.JSON(), w.Force, w.Model.OnDisk(), files.Bytes(document))
 	return err
 }
 

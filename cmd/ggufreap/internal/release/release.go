@@ -142,7 +142,7 @@ func (r *Release) same() map[int]string {
 	same := map[int]string{}
 	paths := r.Source.Paths()
 	for i, f := range r.Source.Files {
-		if r.Layout.Shards[i].SameAs(f) {
+		if r.Layout.Shards[i].SameAs(f) && len(r.Source.Joined()) == 0 {
 			same[i] = paths[i]
 		}
 	}
@@ -235,7 +235,7 @@ func (r *Release) nameSources(o *stage.Options) error {
 	if far := hub.Of(r.Source); far != nil {
 		o.Far, err = far.Sources(r.Source)
 	} else {
-		o.Sources = r.Source.Paths()
+		o.Sources = r.Source.OnDisk()
 	}
 	return err
 }
@@ -253,7 +253,7 @@ func (r *Release) fill(ctx context.Context, folder *stage.Folder) (*manifest.Pin
 		return nil, err
 	}
 	if r.SourcePin != nil {
-		if err := r.SourcePin.save(ctx, pin, r.Source.Paths()); err != nil {
+		if err := r.SourcePin.save(ctx, pin, r.Source.OnDisk()); err != nil {
 			return nil, err
 		}
 	}
