@@ -44,7 +44,7 @@ test-cross: ## plans and releases on emulated processors of other kinds
 # single bits of all regions.
 .PHONY: forgeries
 forgeries: ## how many kinds of forged releases verify finds
-	go test -count=1 -v -run '^TestForgeries$$' ./cmd/ggufreap | grep -e 'found' -e '^ok' -e FAIL
+	go test -count=1 -v -run '^TestForgeries$$' ./cmd/ggufreap/tests/proof | grep -e 'found' -e '^ok' -e FAIL
 
 .PHONY: flips
 flips: ## how many of 10,000 flipped bits verify finds, by region; about eight minutes

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"ggufreap/cmd/ggufreap/internal/programtest"
 	"ggufreap/cmd/ggufreap/internal/verification"
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
@@ -41,11 +42,14 @@ var unprotected = map[string]string{}
 // and a list of sums that were made anew behind the flip. Each must be found with --strict,
 // against the pin of the source; with -v it prints how many were, by region.
 func TestFlips(t *testing.T) {
-	s := newForgeries(t, gguftest.K3(gguftest.K3Options{Name: "small", Experts: 8, Used: 2, Layers: 3, Hidden: 64, Latent: 32, Width: 32}), "--keep", "4", "--criterion", "seeded-random")
-	dir := filepath.Join(s.home, "release")
+	model := gguftest.K3(gguftest.K3Options{Name: "small", Experts: 8, Used: 2, Layers: 3, Hidden: 64, Latent: 32, Width: 32})
+	home := filepath.Dir(writeModel(t, model, 9)[0])
+	dir, pin := filepath.Join(t.TempDir(), "release"), filepath.Join(t.TempDir(), "source.pin.json")
+	succeed(t, "pin", "-o", pin, home)
+	succeed(t, "prune", "--keep", "4", "--criterion", "seeded-random", "--source-pin", pin, "--shards", "9", "-o", dir, home)
 	files := folder(t, dir)
 	regions := regionsOf(t, dir, files)
-	source, err := manifest.ReadPin(filepath.Join(s.home, "source.pin.json"))
+	source, err := manifest.ReadPin(pin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +134,7 @@ func makeAnew(t *testing.T, dir string) {
 			writeText(t, path, b.String())
 		}
 	}
-	writeText(t, filepath.Join(dir, manifest.SumsName), listFolder(t, dir))
+	writeText(t, filepath.Join(dir, manifest.SumsName), programtest.ListFolder(t, dir))
 }
 
 // regionsOf sorts the bytes of a release.

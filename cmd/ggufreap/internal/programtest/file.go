@@ -1,9 +1,14 @@
 package programtest
 
 import (
+	"crypto/sha256"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"ggufreap/manifest"
+	"ggufreap/manifest/lists"
 )
 
 // Exists reports whether anything has a name, be it a link that leads nowhere.
@@ -76,4 +81,21 @@ func LostBytes(got, want map[string]string) int {
 		lost += max(len(got[name])-len(data), 0)
 	}
 	return lost
+}
+
+// ListFolder returns the list of sums of a folder's files, as whoever changed one would make it
+// anew.
+func ListFolder(t testing.TB, dir string) string {
+	t.Helper()
+	var sums []lists.FileSum
+	for name, data := range Folder(t, dir) {
+		if name != manifest.SumsName {
+			sums = append(sums, lists.FileSum{Name: name, SHA256: sha256.Sum256([]byte(data))})
+		}
+	}
+	var b strings.Builder
+	if err := lists.WriteSums(&b, sums); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }

@@ -2,10 +2,11 @@ package ui
 
 import (
 	"cmp"
-	"ggufreap/cmd/ggufreap/internal/ui/progress"
 	"os"
 	"runtime"
 	"strings"
+
+	"ggufreap/cmd/ggufreap/internal/ui/progress"
 )
 
 // StartProgress begins a task, such as "pin", that will pass total bytes, and shows on

@@ -1,4 +1,4 @@
-package main
+package proof
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ggufreap/cmd/ggufreap/internal/programtest"
 
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
@@ -38,7 +40,7 @@ type forgeryKind struct {
 // verify finds each of them. Run with -v it prints how many.
 func TestForgeries(t *testing.T) {
 	t.Chdir(t.TempDir())
-	k3 := newForgeries(t, smallK3(), "--keep", "16", "--criterion", "seeded-random")
+	k3 := newForgeries(t, programtest.SmallK3(), "--keep", "16", "--criterion", "seeded-random")
 	ids, err := gguftest.Architecture("deepseek4", gguftest.ArchitectureOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -79,8 +81,8 @@ func newForgeries(t *testing.T, spec gguftest.Spec, choice ...string) forgeries 
 		t.Fatal(err)
 	}
 	path := func(name string) string { return filepath.Join(home, name) }
-	succeed(t, "pin", "-o", path("source.pin.json"), path("source"))
-	succeed(t, slices.Concat([]string{"prune"}, choice, []string{"--source-pin", path("source.pin.json"), "--shards", "9", "-o", path("release"), path("source")})...)
+	programtest.Succeed(t, "pin", "-o", path("source.pin.json"), path("source"))
+	programtest.Succeed(t, slices.Concat([]string{"prune"}, choice, []string{"--source-pin", path("source.pin.json"), "--shards", "9", "-o", path("release"), path("source")})...)
 	pin, err := manifest.ReadPin(path("source.pin.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -88,16 +90,16 @@ func newForgeries(t *testing.T, spec gguftest.Spec, choice ...string) forgeries 
 	return forgeries{home, pin.PinDigest.String()}
 }
 
-func (s forgeries) verify(t *testing.T, dir string, args ...string) result {
-	return ggufreap(t, slices.Concat([]string{"verify", "--source-pin", filepath.Join(s.home, "source.pin.json"), "--source-digest", s.digest}, args, []string{dir})...)
+func (s forgeries) verify(t *testing.T, dir string, args ...string) programtest.Result {
+	return programtest.Run(t, slices.Concat([]string{"verify", "--source-pin", filepath.Join(s.home, "source.pin.json"), "--source-digest", s.digest}, args, []string{dir})...)
 }
 
 // expectNothing makes the release anew without a change.
 func (s forgeries) expectNothing(t *testing.T) {
 	t.Helper()
 	dir := s.make(t, forgeryKind{contents: func(*forgery, *gguf.Contents) {}})
-	if r := s.verify(t, dir, "--strict"); r.code != exitOK {
-		t.Fatalf("the release itself: exit %d, %s%s", r.code, r.stdout, r.stderr)
+	if r := s.verify(t, dir, "--strict"); r.Code != programtest.OK {
+		t.Fatalf("the release itself: exit %d, %s%s", r.Code, r.Stdout, r.Stderr)
 	}
 }
 
@@ -107,8 +109,8 @@ func (s forgeries) finds(t *testing.T, kind forgeryKind) bool {
 		return s.refuses(t, kind)
 	}
 	r := s.verify(t, s.make(t, kind), kind.args...)
-	if r.code != exitDiffers || !strings.Contains(r.stdout, kind.want) {
-		t.Errorf("exit %d, want %q in\n%s%s", r.code, kind.want, r.stdout, r.stderr)
+	if r.Code != programtest.Differs || !strings.Contains(r.Stdout, kind.want) {
+		t.Errorf("exit %d, want %q in\n%s%s", r.Code, kind.want, r.Stdout, r.Stderr)
 		return false
 	}
 	return true
@@ -116,15 +118,15 @@ func (s forgeries) finds(t *testing.T, kind forgeryKind) bool {
 
 // refuses gives verify a forged pin of the source.
 func (s forgeries) refuses(t *testing.T, kind forgeryKind) bool {
-	f := &forgery{T: t, dir: t.TempDir(), source: openModel(t, filepath.Join(s.home, "source"))}
+	f := &forgery{T: t, dir: t.TempDir(), source: programtest.OpenModel(t, filepath.Join(s.home, "source"))}
 	genuine, err := os.ReadFile(filepath.Join(s.home, "source.pin.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeText(t, f.path("forged.json"), kind.pin(f, string(genuine)))
-	r := ggufreap(t, "verify", "--source-pin", f.path("forged.json"), "--source-digest", s.digest, filepath.Join(s.home, "release"))
-	if r.code != exitFailed || !strings.Contains(r.stderr, kind.want) {
-		t.Errorf("exit %d, want %q in\n%s%s", r.code, kind.want, r.stdout, r.stderr)
+	programtest.WriteText(t, f.path("forged.json"), kind.pin(f, string(genuine)))
+	r := programtest.Run(t, "verify", "--source-pin", f.path("forged.json"), "--source-digest", s.digest, filepath.Join(s.home, "release"))
+	if r.Code != programtest.Failed || !strings.Contains(r.Stderr, kind.want) {
+		t.Errorf("exit %d, want %q in\n%s%s", r.Code, kind.want, r.Stdout, r.Stderr)
 		return false
 	}
 	return true
@@ -132,7 +134,7 @@ func (s forgeries) refuses(t *testing.T, kind forgeryKind) bool {
 
 func (s forgeries) make(t *testing.T, kind forgeryKind) string {
 	t.Helper()
-	f := &forgery{T: t, dir: t.TempDir(), source: openModel(t, filepath.Join(s.home, "source"))}
+	f := &forgery{T: t, dir: t.TempDir(), source: programtest.OpenModel(t, filepath.Join(s.home, "source"))}
 	if err := os.CopyFS(f.dir, os.DirFS(filepath.Join(s.home, "release"))); err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +150,7 @@ func (s forgeries) make(t *testing.T, kind forgeryKind) string {
 		os.Remove(f.path(name))
 	}
 	if first := f.shards(); len(first) > 0 {
-		ggufreap(t, "pin", "-o", f.path(manifest.PinName), first[0])
+		programtest.Run(t, "pin", "-o", f.path(manifest.PinName), first[0])
 	}
 	f.list()
 	if kind.unlisted != nil {
@@ -167,13 +169,15 @@ func (f *forgery) shards() []string {
 	return paths
 }
 
-func (f *forgery) list() { writeText(f.T, f.path(manifest.SumsName), listFolder(f.T, f.dir)) }
+func (f *forgery) list() {
+	programtest.WriteText(f.T, f.path(manifest.SumsName), programtest.ListFolder(f.T, f.dir))
+}
 
 // rewrite writes the model of the release anew, edited, in as many shards.
 func (f *forgery) rewrite(release string, edit func(f *forgery, c *gguf.Contents)) {
 	f.Helper()
 	old := f.shards()
-	c := openModel(f.T, release).Contents()
+	c := programtest.OpenModel(f.T, release).Contents()
 	c.Metadata = c.Metadata.Clone()
 	c.Views = slices.Clone(c.Views)
 	edit(f, &c)
@@ -186,7 +190,7 @@ func (f *forgery) rewrite(release string, edit func(f *forgery, c *gguf.Contents
 		if err := shard.Write(f.Context(), &b, make([]byte, 1<<16), nil); err != nil {
 			f.Fatal(err)
 		}
-		writeText(f.T, old[i], b.String())
+		programtest.WriteText(f.T, old[i], b.String())
 	}
 }
 
@@ -230,7 +234,7 @@ func edited(tensor string, edit func(data []byte)) func(f *forgery, c *gguf.Cont
 func fromSource(tensor string, i int, from string, expert int) func(f *forgery, c *gguf.Contents) {
 	return func(f *forgery, c *gguf.Contents) {
 		data := f.data(c, tensor)
-		copy(slab(data, 16, i), slab(tensorData(f.T, f.source, from), 32, expert))
+		copy(slab(data, 16, i), slab(programtest.TensorData(f.T, f.source, from), 32, expert))
 		f.set(c, tensor, data)
 	}
 }
@@ -250,7 +254,7 @@ var expertForgeries = []forgeryKind{
 	{name: "two experts swapped whole", contents: swapped(0, 5, routed...), want: "layer 1: the plan's experts in another order"},
 	{name: "a dropped expert's part", contents: func(f *forgery, c *gguf.Contents) {
 		own := f.data(c, "blk.1.ffn_up_exps.weight")
-		source := tensorData(f.T, f.source, "blk.1.ffn_up_exps.weight")
+		source := programtest.TensorData(f.T, f.source, "blk.1.ffn_up_exps.weight")
 		for i := range 32 {
 			if !bytes.Contains(own, slab(source, 32, i)) {
 				copy(slab(own, 16, 3), slab(source, 32, i))
@@ -285,7 +289,7 @@ var expertForgeries = []forgeryKind{
 	{name: "experts that another plan keeps", contents: func(f *forgery, c *gguf.Contents) {
 		own := f.data(c, routed[0])
 		for i := range 32 {
-			if !bytes.Contains(own, slab(tensorData(f.T, f.source, routed[0]), 32, i)) {
+			if !bytes.Contains(own, slab(programtest.TensorData(f.T, f.source, routed[0]), 32, i)) {
 				for _, tensor := range routed {
 					fromSource(tensor, 3, tensor, i)(f, c)
 				}
@@ -384,7 +388,7 @@ var keyForgeries = []forgeryKind{
 
 // putFile adds a listed file.
 func putFile(name, data string) func(f *forgery) {
-	return func(f *forgery) { writeText(f.T, f.path(name), data) }
+	return func(f *forgery) { programtest.WriteText(f.T, f.path(name), data) }
 }
 
 // secondModel puts another model beside the release.
@@ -395,7 +399,7 @@ func secondModel(name string) func(f *forgery) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		writeText(f.T, f.path(name), string(file))
+		programtest.WriteText(f.T, f.path(name), string(file))
 	}
 }
 
@@ -409,7 +413,7 @@ var fileForgeries = []forgeryKind{
 			f.Fatal(err)
 		}
 		data[len(data)-100] ^= 1
-		writeText(f.T, f.path("small-REAP16.gguf"), string(data))
+		programtest.WriteText(f.T, f.path("small-REAP16.gguf"), string(data))
 	}, want: "small-REAP16.gguf: belongs to another model"},
 	{name: "a second model that is not listed", unlisted: secondModel("other.gguf"), want: "other.gguf: is a model file that MANIFEST.sha256 does not list"},
 	{name: "a second model of another name, not listed", unlisted: secondModel("README.md.bin"), want: "README.md.bin: is a model file that MANIFEST.sha256 does not list"},
@@ -426,12 +430,12 @@ var fileForgeries = []forgeryKind{
 	{name: "a file that only the list vouches for", files: putFile("README.md", "trust me\n"), args: []string{"--complete"}, want: `nothing but MANIFEST.sha256 vouches for 1 file: "README.md"`},
 	{name: "a link that leads out", files: func(f *forgery) {
 		elsewhere := filepath.Join(f.TempDir(), "elsewhere.txt")
-		writeText(f.T, elsewhere, "x")
+		programtest.WriteText(f.T, elsewhere, "x")
 		if err := os.Symlink(elsewhere, f.path("notes.txt")); err != nil {
 			f.Fatal(err)
 		}
 	}, args: []string{"--strict"}, want: "notes.txt: is a link that leads out of the folder"},
-	{name: "a download that goes on", unlisted: func(f *forgery) { writeText(f.T, f.shards()[1]+".aria2", "x") }, args: []string{"--strict"}, want: ".aria2"},
+	{name: "a download that goes on", unlisted: func(f *forgery) { programtest.WriteText(f.T, f.shards()[1]+".aria2", "x") }, args: []string{"--strict"}, want: ".aria2"},
 }
 
 // inFile changes the bytes of a shard.
@@ -446,7 +450,7 @@ func inFile(shard int, edit func(f *forgery, file *gguf.File, data []byte) []byt
 		if err != nil {
 			f.Fatal(err)
 		}
-		writeText(f.T, path, string(edit(f, file, data)))
+		programtest.WriteText(f.T, path, string(edit(f, file, data)))
 	}
 }
 
@@ -473,7 +477,7 @@ func withPair(key string, v gguf.Value, alignment int64, filler byte) func(f *fo
 // lonely returns the index of a later shard with one tensor, whose alignment can be any.
 func lonely(f *forgery) int {
 	for i, path := range f.shards() {
-		if m := openModel(f.T, path); i > 0 && len(m.Files[i].Tensors) == 1 {
+		if m := programtest.OpenModel(f.T, path); i > 0 && len(m.Files[i].Tensors) == 1 {
 			return i
 		}
 	}
@@ -535,7 +539,7 @@ var byteForgeries = []forgeryKind{
 		if err != nil {
 			f.Fatal(err)
 		}
-		writeText(f.T, f.shards()[4], string(data))
+		programtest.WriteText(f.T, f.shards()[4], string(data))
 	}, want: "source"},
 }
 
@@ -551,7 +555,7 @@ var documentForgeries = []forgeryKind{
 		for i := 31; i >= 0; i-- {
 			if !bytes.Contains(list, fmt.Appendf(nil, " %d,", i)) && !bytes.Contains(list, fmt.Appendf(nil, "\n        %d,", i)) && strings.TrimSpace(string(last)) != fmt.Sprint(i) {
 				edited := bytes.Replace(list, last, bytes.Replace(last, bytes.TrimSpace(last), fmt.Append(nil, i), 1), 1)
-				writeText(f.T, f.path("plan.json"), strings.Replace(string(text), string(list), string(edited), 1))
+				programtest.WriteText(f.T, f.path("plan.json"), strings.Replace(string(text), string(list), string(edited), 1))
 				return
 			}
 		}
@@ -561,7 +565,7 @@ var documentForgeries = []forgeryKind{
 	{name: "the pin of another model", unlisted: func(f *forgery) {
 		os.Remove(f.path(manifest.PinName))
 		os.Remove(f.path(manifest.SumsName))
-		succeed(f.T, "pin", "-o", f.path(manifest.PinName), filepath.Dir(f.source.Paths()[0]))
+		programtest.Succeed(f.T, "pin", "-o", f.path(manifest.PinName), filepath.Dir(f.source.Paths()[0]))
 		f.list()
 	}, want: "the pin says"},
 	{name: "no list", unlisted: func(f *forgery) { os.Remove(f.path(manifest.SumsName)) }, args: []string{"--complete"}, want: "there is no MANIFEST.sha256"},
@@ -576,13 +580,13 @@ var documentForgeries = []forgeryKind{
 				lines = append(lines, line)
 			}
 		}
-		writeText(f.T, f.path(manifest.SumsName), strings.Join(lines, ""))
+		programtest.WriteText(f.T, f.path(manifest.SumsName), strings.Join(lines, ""))
 	}, want: "is a model file that MANIFEST.sha256 does not list"},
 	{name: "another list that disagrees", unlisted: func(f *forgery) {
-		writeText(f.T, f.path("SHA256SUMS"), strings.Repeat("0", 64)+"  "+filepath.Base(f.shards()[0])+"\n")
+		programtest.WriteText(f.T, f.path("SHA256SUMS"), strings.Repeat("0", 64)+"  "+filepath.Base(f.shards()[0])+"\n")
 	}, want: "SHA256SUMS says 0000"},
 	{name: "a sum beside a shard that disagrees", unlisted: func(f *forgery) {
-		writeText(f.T, f.shards()[0]+".sha256", strings.Repeat("0", 64)+"\n")
+		programtest.WriteText(f.T, f.shards()[0]+".sha256", strings.Repeat("0", 64)+"\n")
 	}, want: ".sha256 says 0000"},
 }
 
@@ -591,7 +595,7 @@ func (f *forgery) replace(name, old, new string) {
 	if err != nil || !bytes.Contains(text, []byte(old)) {
 		f.Fatalf("%s: no %q (%v)", name, old, err)
 	}
-	writeText(f.T, f.path(name), strings.Replace(string(text), old, new, 1))
+	programtest.WriteText(f.T, f.path(name), strings.Replace(string(text), old, new, 1))
 }
 
 const idTable = "blk.1.ffn_gate_tid2eid.weight"
@@ -604,17 +608,17 @@ var tableForgeries = []forgeryKind{
 	}), want: "are not what pruning makes of the source's table"},
 	{name: "an id replaced", contents: edited(idTable, func(ids []byte) { ids[0], ids[4] = ids[4], ids[0] }), want: "are not what pruning makes of the source's table"},
 	{name: "ids of another token", contents: edited(idTable, func(ids []byte) { copy(ids[len(ids)-16:], ids[:16]) }), want: "are not what pruning makes of the source's table"},
-	{name: "the source's table", contents: func(f *forgery, c *gguf.Contents) { f.set(c, idTable, tensorData(f.T, f.source, idTable)) }, want: idTable},
+	{name: "the source's table", contents: func(f *forgery, c *gguf.Contents) { f.set(c, idTable, programtest.TensorData(f.T, f.source, idTable)) }, want: idTable},
 }
 
 // other returns the text of the pin of a model like the source with other experts.
 func (f *forgery) other() string {
-	spec := smallK3()
-	changeBytes(&spec, "blk.1.ffn_up_exps.weight", 0)
+	spec := programtest.SmallK3()
+	programtest.ChangeBytes(&spec, "blk.1.ffn_up_exps.weight", 0)
 	if _, err := spec.Write(f.path("other"), gguf.Split{Shards: 9}); err != nil {
 		f.Fatal(err)
 	}
-	succeed(f.T, "pin", "-o", f.path("other.json"), f.path("other"))
+	programtest.Succeed(f.T, "pin", "-o", f.path("other.json"), f.path("other"))
 	text, err := os.ReadFile(f.path("other.json"))
 	if err != nil {
 		f.Fatal(err)

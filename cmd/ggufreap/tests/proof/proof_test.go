@@ -1,4 +1,4 @@
-package main
+package proof
 
 import (
 	"bytes"
@@ -10,11 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"ggufreap/cmd/ggufreap/internal/programtest"
+
 	"ggufreap/cmd/ggufreap/internal/release"
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
 	"ggufreap/manifest"
-	"ggufreap/manifest/lists"
 	"ggufreap/manifest/verify"
 )
 
@@ -22,10 +23,10 @@ import (
 func proofFolder(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	if _, err := smallK3().Write("source", gguf.Split{Shards: 9}); err != nil {
+	if _, err := programtest.SmallK3().Write("source", gguf.Split{Shards: 9}); err != nil {
 		t.Fatal(err)
 	}
-	succeed(t, "pin", "-o", "source.pin.json.zst", "source")
+	programtest.Succeed(t, "pin", "-o", "source.pin.json.zst", "source")
 }
 
 // shuffledPlan keeps 16 of 32 experts out of order.
@@ -34,14 +35,14 @@ const shuffledPlan = `{"1":[31,2,17,4,5,6,7,8,9,10,11,12,13,14,15,0],"2":[30,1,3
 // TestPruneHoldsTheSourceAgainstItsPin changes one byte of the source after it was pinned.
 func TestPruneHoldsTheSourceAgainstItsPin(t *testing.T) {
 	proofFolder(t)
-	writeText(t, "plan.json", shuffledPlan)
-	prune := func(out string) result {
-		return ggufreap(t, "prune", "--plan", "plan.json", "--source-pin", "source.pin.json.zst", "--shards", "5", "-o", out, "source")
+	programtest.WriteText(t, "plan.json", shuffledPlan)
+	prune := func(out string) programtest.Result {
+		return programtest.Run(t, "prune", "--plan", "plan.json", "--source-pin", "source.pin.json.zst", "--shards", "5", "-o", out, "source")
 	}
-	if r := prune("good"); r.code != exitOK || !strings.Contains(r.stdout, "every one that was read is the pinned one") {
-		t.Fatalf("exit %d, %s%s", r.code, r.stdout, r.stderr)
+	if r := prune("good"); r.Code != programtest.OK || !strings.Contains(r.Stdout, "every one that was read is the pinned one") {
+		t.Fatalf("exit %d, %s%s", r.Code, r.Stdout, r.Stderr)
 	}
-	m := openModel(t, "source")
+	m := programtest.OpenModel(t, "source")
 	for what, test := range map[string]struct {
 		tensor string
 		expert int // NoExpert for a whole tensor
@@ -63,10 +64,10 @@ func TestPruneHoldsTheSourceAgainstItsPin(t *testing.T) {
 				at += int64(test.expert) * tensor.Size / 32
 			}
 			file := tensor.File().Name
-			if err := flip(file, int(at)); err != nil {
+			if err := programtest.Flip(file, int(at)); err != nil {
 				t.Fatal(err)
 			}
-			defer flip(file, int(at))
+			defer programtest.Flip(file, int(at))
 			out := strings.ReplaceAll(what, " ", "-")
 			r := prune(out)
 			place := fmt.Sprintf("%s: tensor %q", file, test.tensor)
@@ -74,10 +75,10 @@ func TestPruneHoldsTheSourceAgainstItsPin(t *testing.T) {
 				place += fmt.Sprintf(": expert %d", test.expert)
 			}
 			switch {
-			case !test.stops && r.code != exitOK:
-				t.Errorf("exit %d, %s", r.code, r.stderr)
-			case test.stops && (r.code != exitFailed || !strings.Contains(r.stderr, place+": ") || !strings.Contains(r.stderr, "the source's pin says")):
-				t.Errorf("exit %d, want %q in %s", r.code, place, r.stderr)
+			case !test.stops && r.Code != programtest.OK:
+				t.Errorf("exit %d, %s", r.Code, r.Stderr)
+			case test.stops && (r.Code != programtest.Failed || !strings.Contains(r.Stderr, place+": ") || !strings.Contains(r.Stderr, "the source's pin says")):
+				t.Errorf("exit %d, want %q in %s", r.Code, place, r.Stderr)
 			}
 			if _, err := os.Stat(filepath.Join(out, manifest.SumsName)); (err == nil) == test.stops {
 				t.Errorf("manifest: %v", err)
@@ -88,16 +89,16 @@ func TestPruneHoldsTheSourceAgainstItsPin(t *testing.T) {
 
 func TestPruneRefusesOtherPins(t *testing.T) {
 	proofFolder(t)
-	other := smallK3().Clone()
+	other := programtest.SmallK3().Clone()
 	other.Name = "other"
 	other.Metadata.Set("tokenizer.chat_template", gguf.TextValue("another"))
-	write(t, other, gguf.Split{})
-	succeed(t, "pin", "-o", "other.pin.json", "other.gguf")
+	programtest.Write(t, other, gguf.Split{})
+	programtest.Succeed(t, "pin", "-o", "other.pin.json", "other.gguf")
 	seeded := gguftest.K3(gguftest.K3Options{Name: "seeded", Experts: 32, Used: 4, Layers: 3, Seed: 9})
-	write(t, seeded, gguf.Split{})
-	succeed(t, "pin", "-o", "seeded.pin.json", "seeded.gguf")
-	succeed(t, "plan", "--keep", "16", "--pin", "seeded.pin.json", "-o", "seeded.plan.json", "seeded.gguf")
-	writeText(t, "there.json", "")
+	programtest.Write(t, seeded, gguf.Split{})
+	programtest.Succeed(t, "pin", "-o", "seeded.pin.json", "seeded.gguf")
+	programtest.Succeed(t, "plan", "--keep", "16", "--pin", "seeded.pin.json", "-o", "seeded.plan.json", "seeded.gguf")
+	programtest.WriteText(t, "there.json", "")
 	for _, tc := range []struct {
 		args []string
 		want string
@@ -110,9 +111,9 @@ func TestPruneRefusesOtherPins(t *testing.T) {
 		{[]string{"--keep", "16", "--source-pin", "none.json"}, "none.json: no such file"},
 	} {
 		args := slices.Concat([]string{"prune"}, tc.args, []string{"-o", "out", "source"})
-		r := ggufreap(t, args...)
-		if r.code != exitFailed || !strings.Contains(r.stderr, tc.want) {
-			t.Errorf("%q: exit %d, want %q in %s", tc.args, r.code, tc.want, r.stderr)
+		r := programtest.Run(t, args...)
+		if r.Code != programtest.Failed || !strings.Contains(r.Stderr, tc.want) {
+			t.Errorf("%q: exit %d, want %q in %s", tc.args, r.Code, tc.want, r.Stderr)
 		}
 		if _, err := os.Stat("out"); err == nil {
 			t.Errorf("%q: an output folder was left behind", tc.args)
@@ -124,7 +125,7 @@ func TestPruneRefusesOtherPins(t *testing.T) {
 // release that prune writes without it.
 func TestPrunePinsItsSource(t *testing.T) {
 	proofFolder(t)
-	writeText(t, "shuffled.json", shuffledPlan)
+	programtest.WriteText(t, "shuffled.json", shuffledPlan)
 	want, err := os.ReadFile("source.pin.json.zst")
 	if err != nil {
 		t.Fatal(err)
@@ -137,8 +138,8 @@ func TestPrunePinsItsSource(t *testing.T) {
 		for _, workers := range []string{"1", "8"} {
 			args := slices.Concat([]string{"prune", "--shards", "7", "--workers", workers}, choice)
 			dir := name + workers
-			succeed(t, append(args, "-o", dir, "source")...)
-			out := succeed(t, append(args, "--pin-source", dir+".pin.json.zst", "--no-source-pin", "-o", dir+"-pinned", "source")...)
+			programtest.Succeed(t, append(args, "-o", dir, "source")...)
+			out := programtest.Succeed(t, append(args, "--pin-source", dir+".pin.json.zst", "--no-source-pin", "-o", dir+"-pinned", "source")...)
 			if !strings.Contains(out, "pinned as they were read, in "+dir+".pin.json.zst") {
 				t.Errorf("%s: %s", dir, out)
 			}
@@ -149,17 +150,17 @@ func TestPrunePinsItsSource(t *testing.T) {
 			if !bytes.Equal(got, want) {
 				t.Errorf("%s: another pin of the source", dir)
 			}
-			a, b := folder(t, dir), folder(t, dir+"-pinned")
+			a, b := programtest.Folder(t, dir), programtest.Folder(t, dir+"-pinned")
 			for file, data := range a {
 				if b[file] != data {
 					t.Errorf("%s: %s differs", dir, file)
 				}
 			}
-			succeed(t, "verify", "--source-pin", dir+".pin.json.zst", dir+"-pinned")
+			programtest.Succeed(t, "verify", "--source-pin", dir+".pin.json.zst", dir+"-pinned")
 		}
 	}
-	if r := ggufreap(t, "prune", "--keep", "16", "--pin-source", "dry.json", "--dry-run", "source"); r.code != exitOK || !strings.Contains(r.stdout, "pinned as they are read, in dry.json") {
-		t.Errorf("exit %d, %s%s", r.code, r.stdout, r.stderr)
+	if r := programtest.Run(t, "prune", "--keep", "16", "--pin-source", "dry.json", "--dry-run", "source"); r.Code != programtest.OK || !strings.Contains(r.Stdout, "pinned as they are read, in dry.json") {
+		t.Errorf("exit %d, %s%s", r.Code, r.Stdout, r.Stderr)
 	}
 	if _, err := os.Stat("dry.json"); err == nil {
 		t.Error("a dry run wrote a pin")
@@ -170,14 +171,14 @@ func TestPrunePinsItsSource(t *testing.T) {
 // the bytes were held against a pin, and not where the plan alone names it.
 func TestReleaseStatesPinnedWeightsOnly(t *testing.T) {
 	proofFolder(t)
-	succeed(t, "plan", "--keep", "16", "--pin", "source.pin.json.zst", "-o", "plan.json", "source")
+	programtest.Succeed(t, "plan", "--keep", "16", "--pin", "source.pin.json.zst", "-o", "plan.json", "source")
 	pin, err := manifest.ReadPin("source.pin.json.zst")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for dir, args := range map[string][]string{"pinned": {"--source-pin", "source.pin.json.zst"}, "unpinned": nil} {
-		succeed(t, slices.Concat([]string{"prune", "--plan", "plan.json", "-o", dir}, args, []string{"source"})...)
-		got := openModel(t, dir).Metadata().Text("reap.source_weights_digest")
+		programtest.Succeed(t, slices.Concat([]string{"prune", "--plan", "plan.json", "-o", dir}, args, []string{"source"})...)
+		got := programtest.OpenModel(t, dir).Metadata().Text("reap.source_weights_digest")
 		want := ""
 		if dir == "pinned" {
 			want = pin.WeightsDigest.String()
@@ -185,7 +186,7 @@ func TestReleaseStatesPinnedWeightsOnly(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: source_weights_digest is %q, want %q", dir, got, want)
 		}
-		succeed(t, "verify", "--source-pin", "source.pin.json.zst", dir)
+		programtest.Succeed(t, "verify", "--source-pin", "source.pin.json.zst", dir)
 	}
 }
 
@@ -193,8 +194,8 @@ func TestReleaseStatesPinnedWeightsOnly(t *testing.T) {
 // are right: nothing but the source's pin can tell.
 func forge(t *testing.T, dir, out string, edit func(c *gguf.Contents, source *gguf.Model)) {
 	t.Helper()
-	c := openModel(t, dir).Contents()
-	edit(&c, openModel(t, "source"))
+	c := programtest.OpenModel(t, dir).Contents()
+	edit(&c, programtest.OpenModel(t, "source"))
 	layout, err := gguf.NewLayout(c, gguf.Split{})
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +208,7 @@ func forge(t *testing.T, dir, out string, edit func(c *gguf.Contents, source *gg
 	if err := layout.Shards[0].Write(t.Context(), f, make([]byte, 1<<16), nil); err != nil {
 		t.Fatal(err)
 	}
-	succeed(t, "reshard", "--shards", "3", "-o", out, out+".gguf")
+	programtest.Succeed(t, "reshard", "--shards", "3", "-o", out, out+".gguf")
 }
 
 // setSlab replaces an expert of a tensor.
@@ -250,8 +251,8 @@ func kept16(t *testing.T, c *gguf.Contents, tensor string, i int) []byte {
 
 func TestVerifyProvesAgainstForgeries(t *testing.T) {
 	proofFolder(t)
-	writeText(t, "plan.json", shuffledPlan)
-	succeed(t, "prune", "--plan", "plan.json", "--shards", "3", "-o", "release", "source")
+	programtest.WriteText(t, "plan.json", shuffledPlan)
+	programtest.Succeed(t, "prune", "--plan", "plan.json", "--shards", "3", "-o", "release", "source")
 	swap := func(tensor string, i, j int) func(c *gguf.Contents, _ *gguf.Model) {
 		return func(c *gguf.Contents, _ *gguf.Model) {
 			a, b := kept16(t, c, tensor, i), kept16(t, c, tensor, j)
@@ -273,7 +274,7 @@ func TestVerifyProvesAgainstForgeries(t *testing.T) {
 		"up slabs swapped":    {swap("blk.1.ffn_up_exps.weight", 0, 2), "blk.1.ffn_up_exps.weight", -1, "experts 0 and 2 do not fit the other tensors of the block; expert 0 is the source's expert 17, other tensors of the block have expert 31 there"},
 		"router rows swapped": {swap("blk.2.ffn_gate_inp.weight", 3, 9), "blk.2.ffn_gate_inp.weight", -1, "experts 3 and 9 do not fit the other tensors of the block; expert 3 is the source's expert 17, other tensors of the block have expert 5 there"},
 		"slab of another layer": {func(c *gguf.Contents, source *gguf.Model) {
-			data := tensorData(t, source, "blk.2.ffn_down_exps.weight")
+			data := programtest.TensorData(t, source, "blk.2.ffn_down_exps.weight")
 			setSlab(t, c, "blk.1.ffn_down_exps.weight", 4, data[7*len(data)/32:8*len(data)/32])
 		}, "blk.1.ffn_down_exps.weight", 4, `is expert 7 of the source's tensor "blk.2.ffn_down_exps.weight"`},
 		"tensor dropped": {func(c *gguf.Contents, _ *gguf.Model) {
@@ -294,9 +295,9 @@ func TestVerifyProvesAgainstForgeries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := strings.ReplaceAll(name, " ", "-")
 			forge(t, "release", dir, test.edit)
-			succeed(t, "verify", dir)
-			succeed(t, "verify", "--plan", "plan.json", "--source-pin", "source.pin.json.zst", "release")
-			r := ggufreap(t, "verify", "--json", "--plan", "plan.json", "--source-pin", "source.pin.json.zst", dir)
+			programtest.Succeed(t, "verify", dir)
+			programtest.Succeed(t, "verify", "--plan", "plan.json", "--source-pin", "source.pin.json.zst", "release")
+			r := programtest.Run(t, "verify", "--json", "--plan", "plan.json", "--source-pin", "source.pin.json.zst", dir)
 			var doc struct {
 				OK       bool
 				Findings []finding
@@ -304,23 +305,23 @@ func TestVerifyProvesAgainstForgeries(t *testing.T) {
 					Unproven int64 `json:"unproven_bytes"`
 				}
 			}
-			if err := json.Unmarshal([]byte(r.stdout), &doc); err != nil {
+			if err := json.Unmarshal([]byte(r.Stdout), &doc); err != nil {
 				t.Fatal(err)
 			}
 			if name == "nothing" {
-				if r.code != exitOK || !doc.OK || doc.Proof.Unproven != 0 {
-					t.Errorf("exit %d: %+v", r.code, doc)
+				if r.Code != programtest.OK || !doc.OK || doc.Proof.Unproven != 0 {
+					t.Errorf("exit %d: %+v", r.Code, doc)
 				}
 				return
 			}
-			if r.code != exitDiffers || !slices.ContainsFunc(doc.Findings, func(f finding) bool {
+			if r.Code != programtest.Differs || !slices.ContainsFunc(doc.Findings, func(f finding) bool {
 				expert := manifest.NoExpert
 				if f.Expert != nil {
 					expert = *f.Expert
 				}
 				return f.Tensor == test.tensor && expert == test.expert && strings.Contains(f.What, test.what)
 			}) {
-				t.Errorf("exit %d, want %q of tensor %q, expert %d in %+v", r.code, test.what, test.tensor, test.expert, doc.Findings)
+				t.Errorf("exit %d, want %q of tensor %q, expert %d in %+v", r.Code, test.what, test.tensor, test.expert, doc.Findings)
 			}
 		})
 	}
@@ -336,36 +337,36 @@ func TestVerifyOfAnIncompleteModel(t *testing.T) {
 	if err := os.Remove(shards[0]); err != nil {
 		t.Fatal(err)
 	}
-	r := ggufreap(t, "verify", "source")
-	if r.code != exitDiffers || !strings.Contains(r.stdout, "\nresult          1 finding\n") || !strings.Contains(r.stdout, "experts and plan were not looked at") {
-		t.Errorf("exit %d: %s%s", r.code, r.stdout, r.stderr)
+	r := programtest.Run(t, "verify", "source")
+	if r.Code != programtest.Differs || !strings.Contains(r.Stdout, "\nresult          1 finding\n") || !strings.Contains(r.Stdout, "experts and plan were not looked at") {
+		t.Errorf("exit %d: %s%s", r.Code, r.Stdout, r.Stderr)
 	}
 }
 
 // TestVerifyHoldsThePlanAgainstTheRelease changes the folder's plan and gives others.
 func TestVerifyHoldsThePlanAgainstTheRelease(t *testing.T) {
 	proofFolder(t)
-	writeText(t, "given.json", shuffledPlan)
-	succeed(t, "prune", "--plan", "given.json", "-o", "release", "source")
+	programtest.WriteText(t, "given.json", shuffledPlan)
+	programtest.Succeed(t, "prune", "--plan", "given.json", "-o", "release", "source")
 	other := strings.Replace(shuffledPlan, "[31,2,", "[31,3,", 1)
-	writeText(t, "other.json", other)
-	writeText(t, "broken.json", "{")
+	programtest.WriteText(t, "other.json", other)
+	programtest.WriteText(t, "broken.json", "{")
 	drop := `{"pruned_experts":[]}`
-	writeText(t, "drop.json", drop)
+	programtest.WriteText(t, "drop.json", drop)
 	for _, tc := range []struct {
 		args []string
 		code int
 		want string
 	}{
-		{[]string{"--source-pin", "source.pin.json.zst"}, exitOK, "the experts found by their bytes are those that it keeps"},
-		{[]string{"--source-pin", "source.pin.json.zst", "--plan", "other.json"}, exitDiffers, "layer 1: expert 2 is kept, which the plan drops; expert 3 is not kept, which the plan keeps"},
-		{[]string{"--source-pin", "source.pin.json.zst", "--plan", "broken.json"}, exitFailed, "broken.json: plan: "},
-		{[]string{"--source-pin", "source.pin.json.zst", "--plan", "none.json"}, exitFailed, "none.json: no such file"},
-		{[]string{"--plan", "other.json"}, exitFailed, "--source is needed too"},
+		{[]string{"--source-pin", "source.pin.json.zst"}, programtest.OK, "the experts found by their bytes are those that it keeps"},
+		{[]string{"--source-pin", "source.pin.json.zst", "--plan", "other.json"}, programtest.Differs, "layer 1: expert 2 is kept, which the plan drops; expert 3 is not kept, which the plan keeps"},
+		{[]string{"--source-pin", "source.pin.json.zst", "--plan", "broken.json"}, programtest.Failed, "broken.json: plan: "},
+		{[]string{"--source-pin", "source.pin.json.zst", "--plan", "none.json"}, programtest.Failed, "none.json: no such file"},
+		{[]string{"--plan", "other.json"}, programtest.Failed, "--source is needed too"},
 	} {
-		r := ggufreap(t, slices.Concat([]string{"verify"}, tc.args, []string{"release"})...)
-		if r.code != tc.code || !strings.Contains(r.stdout+r.stderr, tc.want) {
-			t.Errorf("%q: exit %d, want %d and %q in %s%s", tc.args, r.code, tc.code, tc.want, r.stdout, r.stderr)
+		r := programtest.Run(t, slices.Concat([]string{"verify"}, tc.args, []string{"release"})...)
+		if r.Code != tc.code || !strings.Contains(r.Stdout+r.Stderr, tc.want) {
+			t.Errorf("%q: exit %d, want %d and %q in %s%s", tc.args, r.Code, tc.code, tc.want, r.Stdout, r.Stderr)
 		}
 	}
 
@@ -386,34 +387,13 @@ func TestVerifyHoldsThePlanAgainstTheRelease(t *testing.T) {
 		if !bytes.Contains(sound, []byte(edit[0])) {
 			t.Fatalf("the plan lacks %s:\n%s", edit[0], sound)
 		}
-		writeText(t, plan, strings.Replace(string(sound), edit[0], edit[1], 1))
-		writeText(t, filepath.Join("release", manifest.SumsName), listFolder(t, "release"))
-		r := ggufreap(t, "verify", "release")
-		if r.code != exitDiffers || !strings.Contains(r.stdout, "plan            plan.json: ") || !strings.Contains(r.stdout, want) {
-			t.Errorf("%q: exit %d, want %q in %s", edit, r.code, want, r.stdout)
+		programtest.WriteText(t, plan, strings.Replace(string(sound), edit[0], edit[1], 1))
+		programtest.WriteText(t, filepath.Join("release", manifest.SumsName), programtest.ListFolder(t, "release"))
+		r := programtest.Run(t, "verify", "release")
+		if r.Code != programtest.Differs || !strings.Contains(r.Stdout, "plan            plan.json: ") || !strings.Contains(r.Stdout, want) {
+			t.Errorf("%q: exit %d, want %q in %s", edit, r.Code, want, r.Stdout)
 		}
 	}
-}
-
-// listFolder writes the list of sums of a folder anew, as whoever changed a file would.
-func listFolder(t *testing.T, dir string) string {
-	t.Helper()
-	var sums []lists.FileSum
-	for name, data := range folder(t, dir) {
-		if name == manifest.SumsName {
-			continue
-		}
-		sum, err := manifest.ParseSum(sha256sum(t, []byte(data)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		sums = append(sums, lists.FileSum{Name: name, SHA256: sum})
-	}
-	var b bytes.Buffer
-	if err := lists.WriteSums(&b, sums); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
 }
 
 // TestEveryArchitectureIsProven prunes a model of each architecture that there are facts
@@ -428,18 +408,18 @@ func TestEveryArchitectureIsProven(t *testing.T) {
 			t.Fatal(err)
 		}
 		spec.Metadata.Set("tokenizer.ggml.model", gguf.TextValue("no_vocab"))
-		source, pin := write(t, spec, gguf.Split{})[0], name+".pin.json"
-		succeed(t, "pin", "-o", pin, source)
-		r := ggufreap(t, "prune", "--keep", "8", "--criterion", "seeded-random", "--remap-dropped", "nearest-kept", "--source-pin", pin, "-o", name, source)
-		if r.code != exitOK && strings.Contains(r.stderr, "not supported") {
+		source, pin := programtest.Write(t, spec, gguf.Split{})[0], name+".pin.json"
+		programtest.Succeed(t, "pin", "-o", pin, source)
+		r := programtest.Run(t, "prune", "--keep", "8", "--criterion", "seeded-random", "--remap-dropped", "nearest-kept", "--source-pin", pin, "-o", name, source)
+		if r.Code != programtest.OK && strings.Contains(r.Stderr, "not supported") {
 			refused = append(refused, name)
 			continue
 		}
-		if r.code != exitOK {
-			t.Fatalf("%s: %s", name, r.stderr)
+		if r.Code != programtest.OK {
+			t.Fatalf("%s: %s", name, r.Stderr)
 		}
 		var doc struct{ Proof verify.Proof }
-		if err := json.Unmarshal([]byte(succeed(t, "verify", "--json", "--source-pin", pin, name)), &doc); err != nil {
+		if err := json.Unmarshal([]byte(programtest.Succeed(t, "verify", "--json", "--source-pin", pin, name)), &doc); err != nil {
 			t.Fatal(err)
 		}
 		if doc.Proof.Unproven != 0 || doc.Proof.Proven == 0 {
@@ -460,16 +440,16 @@ func TestExpertIDsAreProven(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec.Metadata.Set("tokenizer.ggml.model", gguf.TextValue("no_vocab"))
-	source := write(t, spec, gguf.Split{})[0]
-	succeed(t, "pin", "-o", "pin.json", source)
+	source := programtest.Write(t, spec, gguf.Split{})[0]
+	programtest.Succeed(t, "pin", "-o", "pin.json", source)
 	lists := []string{}
 	for _, block := range planBlocks(t, source) {
 		lists = append(lists, fmt.Sprintf(`"%d":[15,14,13,12,11,10,9,8,7,6,5,4,3,2,1,0]`, block))
 	}
-	writeText(t, "turned.json", "{"+strings.Join(lists, ",")+"}")
-	succeed(t, "prune", "--plan", "turned.json", "--source-pin", "pin.json", "-o", "turned", source)
+	programtest.WriteText(t, "turned.json", "{"+strings.Join(lists, ",")+"}")
+	programtest.Succeed(t, "prune", "--plan", "turned.json", "--source-pin", "pin.json", "-o", "turned", source)
 	var doc struct{ Proof verify.Proof }
-	if err := json.Unmarshal([]byte(succeed(t, "verify", "--json", "--source-pin", "pin.json", "turned")), &doc); err != nil {
+	if err := json.Unmarshal([]byte(programtest.Succeed(t, "verify", "--json", "--source-pin", "pin.json", "turned")), &doc); err != nil {
 		t.Fatal(err)
 	}
 	tables := 0
@@ -482,21 +462,21 @@ func TestExpertIDsAreProven(t *testing.T) {
 		t.Errorf("%d bytes are not proven, %d tables are", doc.Proof.Unproven, tables)
 	}
 	// A byte of the table that was changed after it was pinned is seen.
-	m := openModel(t, source)
+	m := programtest.OpenModel(t, source)
 	at := int(m.Tensor("blk.1.ffn_gate_tid2eid.weight").DataOffset())
-	if err := flip(source, at); err != nil {
+	if err := programtest.Flip(source, at); err != nil {
 		t.Fatal(err)
 	}
-	r := ggufreap(t, "prune", "--plan", "turned.json", "--source-pin", "pin.json", "-o", "flipped", source)
-	if r.code != exitFailed || !strings.Contains(r.stderr, `tensor "blk.1.ffn_gate_tid2eid.weight": blake3 is `) {
-		t.Errorf("exit %d, %s", r.code, r.stderr)
+	r := programtest.Run(t, "prune", "--plan", "turned.json", "--source-pin", "pin.json", "-o", "flipped", source)
+	if r.Code != programtest.Failed || !strings.Contains(r.Stderr, `tensor "blk.1.ffn_gate_tid2eid.weight": blake3 is `) {
+		t.Errorf("exit %d, %s", r.Code, r.Stderr)
 	}
-	if err := flip(source, at); err != nil {
+	if err := programtest.Flip(source, at); err != nil {
 		t.Fatal(err)
 	}
 	// With the source's table in place of the new one, every number is wrong.
-	old := tensorData(t, openModel(t, source), "blk.1.ffn_gate_tid2eid.weight")
-	c := openModel(t, "turned").Contents()
+	old := programtest.TensorData(t, programtest.OpenModel(t, source), "blk.1.ffn_gate_tid2eid.weight")
+	c := programtest.OpenModel(t, "turned").Contents()
 	setSlab(t, &c, "blk.1.ffn_gate_tid2eid.weight", 0, old)
 	layout, err := gguf.NewLayout(c, gguf.Split{})
 	if err != nil {
@@ -506,10 +486,10 @@ func TestExpertIDsAreProven(t *testing.T) {
 	if err := layout.Shards[0].Write(t.Context(), &b, make([]byte, 1<<16), nil); err != nil {
 		t.Fatal(err)
 	}
-	writeText(t, "forged.gguf", b.String())
-	r = ggufreap(t, "verify", "--source-pin", "pin.json", "forged.gguf")
-	if r.code != exitDiffers || !strings.Contains(r.stdout, "tensor \"blk.1.ffn_gate_tid2eid.weight\": still has the source's expert numbers") {
-		t.Errorf("exit %d, %s", r.code, r.stdout)
+	programtest.WriteText(t, "forged.gguf", b.String())
+	r = programtest.Run(t, "verify", "--source-pin", "pin.json", "forged.gguf")
+	if r.Code != programtest.Differs || !strings.Contains(r.Stdout, "tensor \"blk.1.ffn_gate_tid2eid.weight\": still has the source's expert numbers") {
+		t.Errorf("exit %d, %s", r.Code, r.Stdout)
 	}
 }
 
@@ -523,10 +503,10 @@ func TestReplacedExpertIDsAreProven(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec.Metadata.Set("tokenizer.ggml.model", gguf.TextValue("no_vocab"))
-	source := write(t, spec, gguf.Split{})[0]
-	succeed(t, "pin", "-o", "pin.json", source)
-	succeed(t, "prune", "--keep", "8", "--criterion", "seeded-random", "--remap-dropped", "nearest-kept", "--source-pin", "pin.json", "-o", "out", source)
-	succeed(t, "pin", "-o", "again.json", "out")
+	source := programtest.Write(t, spec, gguf.Split{})[0]
+	programtest.Succeed(t, "pin", "-o", "pin.json", source)
+	programtest.Succeed(t, "prune", "--keep", "8", "--criterion", "seeded-random", "--remap-dropped", "nearest-kept", "--source-pin", "pin.json", "-o", "out", source)
+	programtest.Succeed(t, "pin", "-o", "again.json", "out")
 	own, err := manifest.ReadPin("out/" + manifest.PinName)
 	if err != nil {
 		t.Fatal(err)
@@ -535,7 +515,7 @@ func TestReplacedExpertIDsAreProven(t *testing.T) {
 	if err != nil || own.PinDigest != again.PinDigest || len(manifest.ByName(own)[table].IDs.Nearest) != 8*7*2 {
 		t.Errorf("the release's own pin has digest %s, one taken anew %s (%v)", own.PinDigest, again.PinDigest, err)
 	}
-	data := tensorData(t, openModel(t, "out"), table)
+	data := programtest.TensorData(t, programtest.OpenModel(t, "out"), table)
 	for name, edit := range map[string]func(ids []byte){
 		"turned": func(ids []byte) {
 			for i := 0; i < len(ids); i += 4 {
@@ -547,7 +527,7 @@ func TestReplacedExpertIDsAreProven(t *testing.T) {
 	} {
 		ids := bytes.Clone(data)
 		edit(ids)
-		c := openModel(t, "out").Contents()
+		c := programtest.OpenModel(t, "out").Contents()
 		setSlab(t, &c, table, 0, ids)
 		layout, err := gguf.NewLayout(c, gguf.Split{})
 		if err != nil {
@@ -557,10 +537,10 @@ func TestReplacedExpertIDsAreProven(t *testing.T) {
 		if err := layout.Shards[0].Write(t.Context(), &b, make([]byte, 1<<16), nil); err != nil {
 			t.Fatal(err)
 		}
-		writeText(t, "forged.gguf", b.String())
-		r := ggufreap(t, "verify", "--source-pin", "pin.json", "forged.gguf")
-		if r.code != exitDiffers || !strings.Contains(r.stdout, "are not what pruning makes of the source's table") {
-			t.Errorf("%s: exit %d, %s", name, r.code, r.stdout)
+		programtest.WriteText(t, "forged.gguf", b.String())
+		r := programtest.Run(t, "verify", "--source-pin", "pin.json", "forged.gguf")
+		if r.Code != programtest.Differs || !strings.Contains(r.Stdout, "are not what pruning makes of the source's table") {
+			t.Errorf("%s: exit %d, %s", name, r.Code, r.Stdout)
 		}
 	}
 }
@@ -569,7 +549,7 @@ func TestReplacedExpertIDsAreProven(t *testing.T) {
 func planBlocks(t *testing.T, source string) []int {
 	t.Helper()
 	var plan struct{ Layers map[int]any }
-	if err := json.Unmarshal([]byte(succeed(t, "plan", "--keep", "16", "--criterion", "seeded-random", "--json", source)), &plan); err != nil {
+	if err := json.Unmarshal([]byte(programtest.Succeed(t, "plan", "--keep", "16", "--criterion", "seeded-random", "--json", source)), &plan); err != nil {
 		t.Fatal(err)
 	}
 	var blocks []int

@@ -1,4 +1,4 @@
-package main
+package proof
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"ggufreap/cmd/ggufreap/internal/programtest"
 
 	"ggufreap/gguf"
 	"ggufreap/manifest"
@@ -17,15 +19,15 @@ import (
 // returns the genuine pin digest.
 func forgedPin(t *testing.T, tensor string) (genuine string) {
 	t.Helper()
-	other := smallK3()
+	other := programtest.SmallK3()
 	for at := 0; at < 32*100; at += 100 { // a byte of each expert, and more of some
-		changeBytes(&other, tensor, at)
+		programtest.ChangeBytes(&other, tensor, at)
 	}
 	if _, err := other.Write("other", gguf.Split{Shards: 9}); err != nil {
 		t.Fatal(err)
 	}
-	succeed(t, "pin", "-o", "other.pin.json", "other")
-	succeed(t, "pin", "-o", "genuine.pin.json", "source")
+	programtest.Succeed(t, "pin", "-o", "other.pin.json", "other")
+	programtest.Succeed(t, "pin", "-o", "genuine.pin.json", "source")
 	slabs := func(path string) string {
 		pin, err := manifest.ReadPin(path)
 		if err != nil {
@@ -43,7 +45,7 @@ func forgedPin(t *testing.T, tensor string) (genuine string) {
 	if said == nil {
 		t.Fatalf("the forged pin under the genuine digest: %v", err)
 	}
-	writeText(t, "forged.pin.json", strings.Replace(string(forged), said[1], said[2], 1))
+	programtest.WriteText(t, "forged.pin.json", strings.Replace(string(forged), said[1], said[2], 1))
 	return said[1]
 }
 
@@ -54,29 +56,29 @@ func TestSourceDigestTellsPinsApart(t *testing.T) {
 	genuine := forgedPin(t, "blk.1.ffn_up_exps.weight")
 	refuses := func(args ...string) {
 		t.Helper()
-		r := ggufreap(t, args...)
-		if r.code != exitFailed || !strings.Contains(r.stderr, "want "+genuine+": it is another pin") {
-			t.Errorf("%q: exit %d, %s%s", args, r.code, r.stdout, r.stderr)
+		r := programtest.Run(t, args...)
+		if r.Code != programtest.Failed || !strings.Contains(r.Stderr, "want "+genuine+": it is another pin") {
+			t.Errorf("%q: exit %d, %s%s", args, r.Code, r.Stdout, r.Stderr)
 		}
 	}
 	refuses("prune", "--keep", "16", "--source-pin", "forged.pin.json", "--source-digest", genuine, "-o", "out", "other")
 	refuses("prune", "--keep", "16", "--pin-source", "taken.pin.json", "--source-digest", genuine, "-o", "taken", "other")
-	if exists("out") || exists("taken/"+manifest.SumsName) || exists("taken.pin.json") {
+	if programtest.Exists("out") || programtest.Exists("taken/"+manifest.SumsName) || programtest.Exists("taken.pin.json") {
 		t.Error("a release or a pin was left behind")
 	}
-	r := ggufreap(t, "prune", "--keep", "16", "--source-pin", "forged.pin.json", "-o", "out", "other")
-	if r.code != exitOK || strings.Contains(r.stdout, genuine) {
-		t.Errorf("without the digest: exit %d, %s%s", r.code, r.stdout, r.stderr)
+	r := programtest.Run(t, "prune", "--keep", "16", "--source-pin", "forged.pin.json", "-o", "out", "other")
+	if r.Code != programtest.OK || strings.Contains(r.Stdout, genuine) {
+		t.Errorf("without the digest: exit %d, %s%s", r.Code, r.Stdout, r.Stderr)
 	}
 	refuses("verify", "--source-pin", "forged.pin.json", "--source-digest", genuine, "out")
-	if r := ggufreap(t, "verify", "--source-pin", "forged.pin.json", "out"); strings.Contains(r.stdout, genuine) {
-		t.Errorf("the genuine digest is said of another source: %s", r.stdout)
+	if r := programtest.Run(t, "verify", "--source-pin", "forged.pin.json", "out"); strings.Contains(r.Stdout, genuine) {
+		t.Errorf("the genuine digest is said of another source: %s", r.Stdout)
 	}
-	if r := ggufreap(t, "verify", "--source-pin", "genuine.pin.json", "--source-digest", genuine, "out"); r.code != exitDiffers || !strings.Contains(r.stdout, "reap.source_pin_digest") {
-		t.Errorf("against the genuine pin: exit %d, %s%s", r.code, r.stdout, r.stderr)
+	if r := programtest.Run(t, "verify", "--source-pin", "genuine.pin.json", "--source-digest", genuine, "out"); r.Code != programtest.Differs || !strings.Contains(r.Stdout, "reap.source_pin_digest") {
+		t.Errorf("against the genuine pin: exit %d, %s%s", r.Code, r.Stdout, r.Stderr)
 	}
-	if r := ggufreap(t, "diff", "genuine.pin.json", "forged.pin.json"); r.code != exitDiffers || !strings.Contains(r.stdout, "blk.1.ffn_up_exps.weight") {
-		t.Errorf("diff: exit %d, %s%s", r.code, r.stdout, r.stderr)
+	if r := programtest.Run(t, "diff", "genuine.pin.json", "forged.pin.json"); r.Code != programtest.Differs || !strings.Contains(r.Stdout, "blk.1.ffn_up_exps.weight") {
+		t.Errorf("diff: exit %d, %s%s", r.Code, r.Stdout, r.Stderr)
 	}
 }
 
@@ -84,12 +86,12 @@ func TestSourceDigestTellsPinsApart(t *testing.T) {
 func TestPinDigestStays(t *testing.T) {
 	proofFolder(t)
 	genuine := "" // as pin prints it, first of all
-	if line, _, _ := strings.Cut(succeed(t, "pin", "source"), "\n"); strings.HasPrefix(line, "pin digest ") {
+	if line, _, _ := strings.Cut(programtest.Succeed(t, "pin", "source"), "\n"); strings.HasPrefix(line, "pin digest ") {
 		genuine = strings.TrimSpace(strings.TrimPrefix(line, "pin digest"))
 	}
 	says := func(args ...string) {
 		t.Helper()
-		if out := succeed(t, args...); genuine == "" || !strings.Contains(out, genuine) {
+		if out := programtest.Succeed(t, args...); genuine == "" || !strings.Contains(out, genuine) {
 			t.Errorf("%q does not say %s: %s", args, genuine, out)
 		}
 	}
@@ -106,11 +108,11 @@ func TestPinDigestStays(t *testing.T) {
 		"give it with":           {"prune", "--keep", "16", "--source-digest", genuine, "--dry-run", "source"},
 		"want 64 hexadecimal":    {"verify", "--source-pin", "x.json", "--source-digest", "abc", "out"},
 	} {
-		if r := ggufreap(t, args...); r.code != exitFailed || !strings.Contains(r.stderr, want) {
-			t.Errorf("%q: exit %d, want %q in %s", args, r.code, want, r.stderr)
+		if r := programtest.Run(t, args...); r.Code != programtest.Failed || !strings.Contains(r.Stderr, want) {
+			t.Errorf("%q: exit %d, want %q in %s", args, r.Code, want, r.Stderr)
 		}
 	}
-	if r := ggufreap(t, "verify", "--expect", "pin_digest=blake3:"+strings.Repeat("0", 64), "two"); r.code != exitDiffers || !strings.Contains(r.stdout, "pin_digest is "+genuine) {
-		t.Errorf("another expectation: exit %d, %s", r.code, r.stdout)
+	if r := programtest.Run(t, "verify", "--expect", "pin_digest=blake3:"+strings.Repeat("0", 64), "two"); r.Code != programtest.Differs || !strings.Contains(r.Stdout, "pin_digest is "+genuine) {
+		t.Errorf("another expectation: exit %d, %s", r.Code, r.Stdout)
 	}
 }

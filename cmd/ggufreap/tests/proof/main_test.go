@@ -1,0 +1,9 @@
+package proof
+
+import (
+	"testing"
+
+	"ggufreap/cmd/ggufreap/internal/programtest"
+)
+
+func TestMain(m *testing.M) { programtest.Main(m) }
