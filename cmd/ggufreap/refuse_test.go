@@ -10,8 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"ggufreap/cmd/ggufreap/internal/programtest"
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
+	"ggufreap/manifest"
 	"ggufreap/reap"
 )
 
@@ -209,13 +211,17 @@ func TestNamesWithoutADigest(t *testing.T) {
 	}
 }
 
-// TestVerifyMissesThePlan verifies a release that was cut anew: its metadata names a plan,
-// and its folder has none. Only --strict calls that wrong.
+// TestVerifyMissesThePlan verifies a release whose metadata names a plan, and whose folder has
+// none. Only --strict calls that wrong.
 func TestVerifyMissesThePlan(t *testing.T) {
 	t.Chdir(t.TempDir())
 	source := write(t, smallMoE(), gguf.Split{})[0]
 	succeed(t, "prune", "--keep", "4", "-o", "out", source)
 	succeed(t, "reshard", "--shards", "1", "-o", "merged", "out")
+	if err := os.Remove(filepath.Join("merged", "plan.json")); err != nil {
+		t.Fatal(err)
+	}
+	writeText(t, filepath.Join("merged", manifest.SumsName), programtest.ListFolder(t, "merged"))
 	if out := succeed(t, "verify", "merged"); !strings.Contains(out, "not checked     plan.json is not there") {
 		t.Errorf("nothing is said of the plan:\n%s", out)
 	}
