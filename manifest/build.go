@@ -117,7 +117,7 @@ func PinHeaders(m *gguf.Model, o BuildOptions) (*Pin, error) {
 	for _, f := range m.Files {
 		pin.Files = append(pin.Files, File{Name: filepath.Base(f.Name), Size: f.Size})
 	}
-	parts := describer{o.Slabs, o.IDs}
+	parts := describer{slabs: o.Slabs, ids: o.IDs}
 	for _, t := range m.Tensors() {
 		described, err := parts.describe(t.Name, t.Type, t.Shape, o.dataSize(t))
 		if err != nil {

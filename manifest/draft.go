@@ -20,7 +20,7 @@ type Draft struct {
 // do not fit it are an error. With a name that [CheckNames] refuses the layout can be
 // written all the same: its pin has no weights digest and nothing of the metadata.
 func NewDraft(stem string, layout *gguf.Layout, slabs SlabCount, ids IDTables) (*Draft, error) {
-	parts := describer{slabs, ids}
+	parts := describer{slabs: slabs, ids: ids}
 	if len(layout.Shards) == 0 {
 		return nil, errors.New("layout has no shards")
 	}

@@ -137,8 +137,15 @@ func (p *Pin) checkArchitecture() error {
 
 func (p *Pin) checkTensors() error {
 	var total int64
+	digests := 0
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
+		if t.Slabs != nil {
+			digests += len(t.Slabs.BLAKE3) / len(Sum{})
+		}
+		if digests > maxSlabDigests {
+			return fmt.Errorf("pin: more than %d digests of experts", maxSlabDigests)
+		}
 		if err := t.check(); err != nil {
 			return fmt.Errorf("pin: tensor %q: %w", t.Name, err)
 		}

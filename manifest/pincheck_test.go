@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -189,5 +190,25 @@ func TestPinsDeclareText(t *testing.T) {
 		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), "declared "+what) {
 			t.Errorf("%s: got %v", what, err)
 		}
+	}
+}
+
+// TestSlabDigestsAreBounded counts the digests of experts over all tensors, before anything is
+// read and in a document.
+func TestSlabDigestsAreBounded(t *testing.T) {
+	const experts = 1 << 12
+	parts := describer{slabs: func(string) int { return experts }}
+	pin := &Pin{}
+	for i := range maxSlabDigests/experts + 1 {
+		shape := []uint64{64, experts}
+		tensor, err := parts.describe(fmt.Sprint(i), gguf.I8, shape, 64*experts)
+		if full := i == maxSlabDigests/experts; (err != nil) != full {
+			t.Fatalf("tensor %d: %v", i, err)
+		}
+		tensor.Slabs.BLAKE3 = make([]byte, experts*len(Sum{}))
+		pin.Tensors = append(pin.Tensors, tensor)
+	}
+	if err := pin.checkTensors(); err == nil || !strings.Contains(err.Error(), "more than 1048576 digests of experts") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -20,13 +20,18 @@ const maxIDTable = 4 << 20
 
 // A describer says which tensors of an artifact are more than data.
 type describer struct {
-	slabs SlabCount // nil for none
-	ids   IDTables  // nil for none
+	slabs   SlabCount // nil for none
+	ids     IDTables  // nil for none
+	digests int       // of slabs, so far
 }
+
+// maxSlabDigests bounds the digests of experts that a pin has, which are most of its bytes:
+// three times those of Kimi-K3.
+const maxSlabDigests = 1 << 20
 
 // describe returns a Tensor without its digests, and refuses a slab count that does not
 // fit: the expert dim is the last, and slabs are equal.
-func (d describer) describe(name string, typ gguf.Type, shape []uint64, size int64) (Tensor, error) {
+func (d *describer) describe(name string, typ gguf.Type, shape []uint64, size int64) (Tensor, error) {
 	t := Tensor{Name: name, Type: typ.String(), Shape: shape, Size: size}
 	if t.Shape == nil {
 		t.Shape = []uint64{}
@@ -50,6 +55,12 @@ func (d describer) describe(name string, typ gguf.Type, shape []uint64, size int
 		return t, fmt.Errorf("tensor %q: %d bytes do not divide into %d slabs", name, size, count)
 	}
 	t.Slabs = &Slabs{Axis: axis, Count: count}
+	if size/int64(count) > smallSlab {
+		d.digests += count
+	}
+	if d.digests > maxSlabDigests {
+		return t, fmt.Errorf("tensor %q: with its %d experts a pin would have more than %d digests of experts", name, count, maxSlabDigests)
+	}
 	return t, nil
 }
 

@@ -52,7 +52,7 @@ func main() {
 const (
 	firstCollection  = 32 << 20  // bytes of memory before the first one
 	collectorPercent = 40        // GOGC from then on
-	memoryGoal       = 160 << 20 // GOMEMLIMIT from then on
+	memoryGoal       = 104 << 20 // GOMEMLIMIT from then on
 )
 
 // tuneCollector lets the memory of a small task be: reading the largest headers leaves

@@ -80,23 +80,24 @@ func (c *comparison) tensor(change manifest.TensorChange) {
 	}
 }
 
-// slabs compares the slabs of a tensor and returns how many differ. A pin whose tensor digest
+// slabs compares the slabs of a tensor and returns in how many runs they differ. A pin whose tensor digest
 // is right and a slab's is not would mislead whoever trusts the slab's.
 func (c *comparison) slabs(g, w *manifest.Tensor) int {
 	if g.SlabCount() != w.SlabCount() {
 		return 0
 	}
-	var wrong []int
+	f := slabFact{kind: KindDigest, tensors: []*manifest.Tensor{g}, is: "is", are: "are", rest: "not as pinned"}
 	for i := range w.SlabCount() {
 		if !bytes.Equal(g.Slabs.At(i), w.Slabs.At(i)) {
-			wrong = append(wrong, i)
+			f.add(i)
 		}
 	}
-	if len(wrong) > 0 {
-		first := fmt.Sprintf("%s, the pin says %x", manifest.SlabText(g, g.Slabs.At(wrong[0])), w.Slabs.At(wrong[0]))
-		c.facts = append(c.facts, slabFact{kind: KindDigest, tensors: []*manifest.Tensor{g}, experts: wrong, is: "is", are: "are", rest: "not as pinned", first: first})
+	if len(f.experts) > 0 {
+		first := f.experts[0].first
+		f.first = fmt.Sprintf("%s, the pin says %x", manifest.SlabText(g, g.Slabs.At(first)), w.Slabs.At(first))
+		c.facts = append(c.facts, f)
 	}
-	return len(wrong)
+	return len(f.experts)
 }
 
 // find reports a tensor that is not as pinned; of one with other bytes, where they are.

@@ -112,6 +112,7 @@ type prover struct {
 	index           map[string]int // of the proof's tensors, by name
 	groups          []*group
 	tables          []idTable
+	strays          []stray
 	facts           []slabFact
 	known           map[factKey]int // index of each fact
 	at              placer

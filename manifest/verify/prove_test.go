@@ -127,8 +127,8 @@ func TestProveNamesEveryForgery(t *testing.T) {
 				a.Extents, b.Extents = b.Extents, a.Extents
 			}
 		}, 2 * 4 * (96 + 4 + 170 + 170 + 54), []Finding{
-			finding(KindDigest, "", "", manifest.NoExpert, `layer 1, 4 tensors ("ffn_gate_inp.weight", "ffn_gate_exps.weight", "ffn_up_exps.weight", and 1 more): experts 0 to 3 are of the source's layer 2; expert 0 of tensor "blk.1.ffn_gate_inp.weight" is expert 8 of the source's tensor "blk.2.ffn_gate_inp.weight"`),
 			finding(KindDigest, "", "", manifest.NoExpert, `layers 1 and 2, tensor "exp_probs_b.bias" of each: experts 0 to 3 are not among the source's`),
+			finding(KindDigest, "", "", manifest.NoExpert, `layer 1, 4 tensors ("ffn_gate_inp.weight", "ffn_gate_exps.weight", "ffn_up_exps.weight", and 1 more): experts 0 to 3 are of the source's layer 2; expert 0 of tensor "blk.1.ffn_gate_inp.weight" is expert 8 of the source's tensor "blk.2.ffn_gate_inp.weight"`),
 			finding(KindDigest, "", "", manifest.NoExpert, "experts 0 to 3 are of the source's layer 1")}},
 		"the experts of another plan": {func(c *gguf.Contents) {
 			for _, slabbed := range modeltest.MoESlabbed {

@@ -16,6 +16,7 @@ import (
 type group struct {
 	block           string
 	release, source []*manifest.Tensor
+	index           []map[string][]int // experts of the source's tensors by slab, see find
 }
 
 // group returns the group that a tensor belongs to.
@@ -47,7 +48,6 @@ func blockOf(tensor string) string {
 
 // blocks finds the experts of every block, and compares them with the plan.
 func (p *prover) blocks() {
-	var strays []stray
 	for _, g := range p.groups {
 		if !p.sameCounts(g) {
 			continue
@@ -55,11 +55,9 @@ func (p *prover) blocks() {
 		if n := g.release[0].Slabs.Count; n != p.kept() {
 			p.find(KindStructure, g.release[0].Name, manifest.NoExpert, "has %d experts, %s has %d", n, p.groups[0].block, p.kept())
 		}
-		keep, lost := p.recover(g)
-		strays = append(strays, lost...)
-		p.proof.Blocks = append(p.proof.Blocks, BlockProof{g.block, keep})
+		p.proof.Blocks = append(p.proof.Blocks, BlockProof{g.block, p.recover(g)})
 	}
-	p.placeStrays(strays)
+	p.placeStrays()
 	p.report.tellSlabs(p.facts, p.at)
 	p.comparePlan()
 }
@@ -92,8 +90,8 @@ func expert(tensors []*manifest.Tensor, i int) string {
 // recover returns the source's expert that each expert of a block is. An expert is found
 // only when all its slabs are the same expert's. Experts that are equal to the last bit
 // cannot be told apart: they are taken as the plan has them, or else in ascending order.
-// What is not found is proven slab by slab, and strays are returned.
-func (p *prover) recover(g *group) (keep []int, strays []stray) {
+// What is not found is proven slab by slab.
+func (p *prover) recover(g *group) []int {
 	ids := map[string][]int{}
 	for i := range g.source[0].Slabs.Count {
 		id := expert(g.source, i)
@@ -103,7 +101,7 @@ func (p *prover) recover(g *group) (keep []int, strays []stray) {
 	for id, list := range ids {
 		free[id] = slices.Clone(list)
 	}
-	keep = make([]int, g.release[0].Slabs.Count)
+	keep := make([]int, g.release[0].Slabs.Count)
 	for i := range keep {
 		keep[i] = manifest.NoExpert
 		id := expert(g.release, i)
@@ -123,16 +121,15 @@ func (p *prover) recover(g *group) (keep []int, strays []stray) {
 			p.note(slabFact{kind: KindExperts, tensors: g.release, whole: true, is: "is", are: "are", rest: "there already",
 				first: fmt.Sprintf("is the source's expert %d of %s, which is there already", keep[i], g.block)}, i)
 		default:
-			var lost []stray
-			keep[i], lost = p.diagnose(g, i)
-			strays = append(strays, lost...)
+			keep[i] = p.diagnose(g, i)
 			continue
 		}
 		for _, r := range g.release {
 			p.proveSlab(r)
 		}
 	}
-	return keep, strays
+	g.index = nil // it is large, and not needed any more
+	return keep
 }
 
 func (p *prover) proveSlab(t *manifest.Tensor) {
@@ -157,7 +154,7 @@ func (p *prover) note(f slabFact, expert int) {
 		p.known[key] = at
 		p.facts = append(p.facts, f)
 	}
-	p.facts[at].experts = append(p.facts[at].experts, expert)
+	p.facts[at].add(expert)
 }
 
 // A factKey tells the facts about one tensor apart.
@@ -174,24 +171,22 @@ type stray struct {
 
 // diagnose looks at an expert whose slabs are not all the same expert's. It takes the
 // expert for the one that most of its slabs are, and says what is wrong with the others.
-func (p *prover) diagnose(g *group, i int) (most int, strays []stray) {
+func (p *prover) diagnose(g *group, i int) (most int) {
 	matches := make([][]int, len(g.release))
 	votes := map[int]int{}
 	most = manifest.NoExpert
 	for n, r := range g.release {
-		for j := range g.source[n].Slabs.Count {
-			if bytes.Equal(g.source[n].Slabs.At(j), r.Slabs.At(i)) {
-				matches[n] = append(matches[n], j)
-				if votes[j]++; most == manifest.NoExpert || votes[j] > votes[most] {
-					most = j
-				}
+		matches[n] = g.find(n, r.Slabs.At(i))
+		for _, j := range matches[n] {
+			if votes[j]++; most == manifest.NoExpert || votes[j] > votes[most] {
+				most = j
 			}
 		}
 	}
 	for n, r := range g.release {
 		switch {
 		case len(matches[n]) == 0:
-			strays = append(strays, stray{r, i})
+			p.stray(stray{r, i})
 		case slices.Contains(matches[n], most):
 			p.proveSlab(r)
 		default:
@@ -199,43 +194,71 @@ func (p *prover) diagnose(g *group, i int) (most int, strays []stray) {
 				first: fmt.Sprintf("is the source's expert %d, other tensors of the block have expert %d there", matches[n][0], most)}, i)
 		}
 	}
-	return most, strays
+	return most
 }
 
-// maxSought bounds the slabs that are looked for in the whole source.
-const maxSought = 1 << 17
-
-// placeStrays looks for the strays in the other tensors of the source, and notes what they
-// are.
-func (p *prover) placeStrays(strays []stray) {
-	places := p.seek(strays[:min(len(strays), maxSought)])
-	for _, s := range strays {
-		f := slabFact{kind: KindDigest, tensors: []*manifest.Tensor{s.tensor}, is: "is", are: "are", rest: "not among the source's"}
-		if place, found := places[string(s.tensor.Slabs.At(s.expert))]; found && place.tensor != nil {
-			f.rest = "of the source's " + placeName(place.tensor.Name, s.tensor.Name)
-			f.first = fmt.Sprintf("is expert %d of the source's tensor %q", place.expert, place.tensor.Name)
-		}
-		p.note(f, s.expert)
+// find returns the experts that a slab is of the source's tensor n of the block.
+func (g *group) find(n int, slab []byte) []int {
+	if g.index == nil {
+		g.index = make([]map[string][]int, len(g.source))
 	}
+	if g.index[n] == nil {
+		g.index[n] = map[string][]int{}
+		for j := range g.source[n].Slabs.Count {
+			id := string(g.source[n].Slabs.At(j))
+			g.index[n][id] = append(g.index[n][id], j)
+		}
+	}
+	return g.index[n][string(slab)]
 }
 
-// seek finds slabs in the source, by their digests.
-func (p *prover) seek(strays []stray) map[string]stray {
-	places := map[string]stray{}
-	for _, s := range strays {
-		if s.tensor.Slabs.Bytes == nil {
-			places[string(s.tensor.Slabs.At(s.expert))] = stray{}
-		}
+// maxSought bounds the slabs that are looked for in the whole source: three quarters of those
+// of the largest model.
+const maxSought = 1 << 18
+
+// stray takes note of a slab to be looked for, or says what it is not.
+func (p *prover) stray(s stray) {
+	if s.tensor.Slabs.Bytes == nil && len(p.strays) < maxSought {
+		p.strays = append(p.strays, s)
+		return
 	}
+	p.noteStray(s, stray{})
+}
+
+// noteStray says where in the source a slab is, if anywhere.
+func (p *prover) noteStray(s, place stray) {
+	f := slabFact{kind: KindDigest, tensors: []*manifest.Tensor{s.tensor}, is: "is", are: "are", rest: "not among the source's"}
+	if place.tensor != nil {
+		f.rest = "of the source's " + placeName(place.tensor.Name, s.tensor.Name)
+		f.first = fmt.Sprintf("is expert %d of the source's tensor %q", place.expert, place.tensor.Name)
+	}
+	p.note(f, s.expert)
+}
+
+// placeStrays looks for the strays in the other tensors of the source, by their digests.
+func (p *prover) placeStrays() {
+	id := func(s stray) []byte { return s.tensor.Slabs.At(s.expert) }
+	order := make([]int32, len(p.strays))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return bytes.Compare(id(p.strays[a]), id(p.strays[b])) })
+	places := make([]stray, len(p.strays))
 	for n := range p.source.Tensors {
 		t := &p.source.Tensors[n]
-		for i := range t.SlabCount() {
-			if place, wanted := places[string(t.Slabs.At(i))]; wanted && place.tensor == nil {
-				places[string(t.Slabs.At(i))] = stray{t, i}
+		for i := 0; len(order) > 0 && i < t.SlabCount(); i++ {
+			slab := t.Slabs.At(i)
+			at, _ := slices.BinarySearchFunc(order, slab, func(k int32, slab []byte) int { return bytes.Compare(id(p.strays[k]), slab) })
+			for ; at < len(order) && bytes.Equal(id(p.strays[order[at]]), slab); at++ {
+				if place := &places[order[at]]; place.tensor == nil {
+					*place = stray{t, i}
+				}
 			}
 		}
 	}
-	return places
+	for i, s := range p.strays {
+		p.noteStray(s, places[i])
+	}
 }
 
 // placeName says of which tensor of the source a slab is: of which layer, where it is the one

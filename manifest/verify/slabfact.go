@@ -16,16 +16,37 @@ type slabFact struct {
 	kind    Kind
 	tensors []*manifest.Tensor // that were measured; the first gives its name to the fact
 	whole   bool               // it is of a block, and tensors are all that it has
-	experts []int              // ascending
+	experts []expertRun        // ascending
 	// is and are begin what is said of one and of several, rest ends it.
 	is, are, rest string
 	first         string // what is said of the first expert, or of the only one; "" for no more
 }
 
-// key is the same for facts that are told together.
-func (f *slabFact) key() string {
-	return fmt.Sprint(f.kind, f.whole, f.rest, words.Ranges(f.experts))
+// An expertRun is experts that follow each other: there can be a million.
+type expertRun struct{ first, n int }
+
+// add adds the next expert.
+func (f *slabFact) add(expert int) {
+	if last := len(f.experts) - 1; last >= 0 && f.experts[last].first+f.experts[last].n == expert {
+		f.experts[last].n++
+		return
+	}
+	f.experts = append(f.experts, expertRun{expert, 1})
 }
+
+// list lists the experts.
+func (f *slabFact) list() []int {
+	var list []int
+	for _, r := range f.experts {
+		for i := range r.n {
+			list = append(list, r.first+i)
+		}
+	}
+	return list
+}
+
+// key is the same for facts that are told together.
+func (f *slabFact) key() string { return fmt.Sprint(f.kind, f.whole, f.rest, f.experts) }
 
 // A placer says where in its file the data of a tensor is.
 type placer struct {
@@ -52,24 +73,13 @@ func (p placer) part(t *manifest.Tensor, from, length int64) []Part {
 }
 
 // slabs returns the bytes of experts of a tensor; those that follow each other are one part.
-func (p placer) slabs(t *manifest.Tensor, experts []int) []Part {
+func (p placer) slabs(t *manifest.Tensor, experts []expertRun) []Part {
 	size := t.Size / int64(t.Slabs.Count)
 	var parts []Part
-	for len(experts) > 0 {
-		n := run(experts)
-		parts = append(parts, p.part(t, int64(experts[0])*size, int64(n)*size)...)
-		experts = experts[n:]
+	for _, r := range experts {
+		parts = append(parts, p.part(t, int64(r.first)*size, int64(r.n)*size)...)
 	}
 	return parts
-}
-
-// run counts the numbers at the beginning of a list that follow each other.
-func run(list []int) int {
-	n := 1
-	for n < len(list) && list[n] == list[n-1]+1 {
-		n++
-	}
-	return n
 }
 
 // tellSlabs adds a finding for each fact; tensors and layers that share one are told
@@ -101,19 +111,20 @@ func sharedFinding(facts []slabFact, at placer) Finding {
 	}
 	if len(facts) == 1 {
 		found.File, found.Tensor = at.fileOf(name), name
-		if len(f.experts) == 1 {
-			found.Expert, found.What = f.experts[0], cmp.Or(f.first, f.is+" "+f.rest)
+		if len(f.experts) == 1 && f.experts[0].n == 1 {
+			found.Expert, found.What = f.experts[0].first, cmp.Or(f.first, f.is+" "+f.rest)
 			return found
 		}
 	}
-	n := len(f.experts)
-	found.What = fmt.Sprintf("%s %s %s %s", words.Verb(n, "expert", "experts"), rangeList(f.experts), words.Verb(n, f.is, f.are), f.rest)
+	list := f.list()
+	n := len(list)
+	found.What = fmt.Sprintf("%s %s %s %s", words.Verb(n, "expert", "experts"), rangeList(list), words.Verb(n, f.is, f.are), f.rest)
 	of := ""
 	if len(facts) > 1 {
 		found.What, of = placesOf(facts)+found.What, fmt.Sprintf(" of tensor %q", name)
 	}
 	if f.first != "" {
-		found.What += fmt.Sprintf("; expert %d%s %s", f.experts[0], of, f.first)
+		found.What += fmt.Sprintf("; expert %d%s %s", list[0], of, f.first)
 	}
 	return found
 }

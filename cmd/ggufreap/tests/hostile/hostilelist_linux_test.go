@@ -70,6 +70,77 @@ func TestHostileLists(t *testing.T) {
 		runHostile(t, binary, "is a tensor of the source, and not there", "verify", "--source-pin", large, path("model"))
 		runHostile(t, binary, "is pinned and not there", "pin", "--check", large, path("model"))
 	})
+	t.Run("a pin of very many experts", func(t *testing.T) {
+		large := path("experts.pin.json")
+		expertsPin(t, large, manySlabs(1))
+		others, err := manySlabs(2).Write(path("others"), gguf.Split{Shards: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		runHostile(t, binary, "are not among the source's", "verify", "--source-pin", large, others[0])
+		runHostile(t, binary, "are not as pinned", "pin", "--check", large, others[0])
+	})
+	programtest.Succeed(t, "prune", "--keep", "16", "-o", path("pruned"), path("model"))
+	for name, text := range hostilePlans() {
+		t.Run("a plan with "+name, func(t *testing.T) {
+			plan := path("plan.json")
+			programtest.WriteText(t, plan, text)
+			runHostile(t, binary, "error: ", "prune", "--dry-run", "--plan", plan, "-o", path("none"), path("model"))
+			programtest.WriteText(t, filepath.Join(path("pruned"), "plan.json"), text)
+			runHostile(t, binary, "plan            plan.json", "verify", path("pruned"))
+		})
+	}
+}
+
+// hostilePlans are plans with as much in them as is read, and one of 64 MiB, which is not.
+func hostilePlans() map[string]string {
+	const values, keys = 1<<19 - 64, 1<<17 - 64
+	layers := func(text string) string {
+		return `{"schema":"ggufreap/plan/v1","source":{"structure_digest":"x","weights_digest":null,"architecture":"kimi-k3","name":"x"},"mode":"uniform",` +
+			`"num_experts":32,"keep_count":16,"criterion":{"name":"given","version":1,"evidence":"given","parameters":{},"inputs":[]},` +
+			`"scores_digest":null,"rules":{"always_keep":null,"draft_layers":null,"dropped_ids":null},"layers":{` + text + `}}`
+	}
+	many := func(n int, item func(i int) string) string {
+		items := make([]string, n)
+		for i := range items {
+			items[i] = item(i)
+		}
+		return strings.Join(items, ",")
+	}
+	pad := strings.Repeat("x", 100)
+	return map[string]string{
+		"ids below zero":  layers(`"1":{"keep":[` + many(values, func(i int) string { return fmt.Sprintf("-%d%20s", i+1, "") }) + `]}`),
+		"ids that repeat": layers(`"1":{"keep":[` + many(values, func(int) string { return "1" }) + `]}`),
+		"texts for ids":   layers(`"1":{"keep":[` + many(values, func(int) string { return `"` + pad[:20] + `"` }) + `]}`),
+		"keys for blocks": layers(many(keys, func(i int) string { return fmt.Sprintf(`"%s%d":[]`, pad, i) })),
+		"unknown members": `{"schema":"ggufreap/plan/v1",` + many(keys, func(i int) string { return fmt.Sprintf(`"%s%d":1`, pad, i) }) + `}`,
+		"pairs":           `{"pruned_experts":[` + many(values/3, func(i int) string { return fmt.Sprintf("[%d,1]", i) }) + `]}`,
+		"64 MiB":          `{"layers":{"` + strings.Repeat("x", 64<<20-100) + `":1}}`,
+	}
+}
+
+// manySlabs is a model with as many experts, of 34 bytes each, as a pin can list.
+func manySlabs(seed uint64) gguftest.Spec {
+	spec := gguftest.Spec{Name: "many", Seed: seed, Metadata: gguf.NewMetadata()}
+	spec.Metadata.Set(gguf.KeyArchitecture, gguf.TextValue("kimi-k3"))
+	for i := range 1 << 20 / 4096 {
+		spec.Tensors = append(spec.Tensors, gguftest.Tensor{Name: fmt.Sprintf("blk.%d.ffn_up_exps.weight", i), Type: gguf.I8, Shape: []uint64{34, 1, 4096}})
+	}
+	return spec
+}
+
+// expertsPin writes the pin of such a model, with the digest of each expert.
+func expertsPin(t *testing.T, path string, spec gguftest.Spec) {
+	t.Helper()
+	paths, err := spec.Write(t.TempDir(), gguf.Split{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pin, err := manifest.BuildPin(t.Context(), programtest.OpenModel(t, paths[0]), manifest.BuildOptions{Slabs: func(string) int { return 4096 }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeLarge(t, path, 40<<20, pin)
 }
 
 // inRelease puts a text into a release as its list.
@@ -125,6 +196,12 @@ func largePin(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	writeLarge(t, path, 50<<20, pin)
+}
+
+// writeLarge writes a pin, which must have so many bytes, and no more than are read.
+func writeLarge(t *testing.T, path string, least int64, pin *manifest.Pin) {
+	t.Helper()
 	f, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +210,7 @@ func largePin(t *testing.T, path string) {
 	if err := manifest.EncodePin(f, path, pin); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := f.Stat(); err != nil || info.Size() < 50<<20 || info.Size() > 64<<20 {
+	if info, err := f.Stat(); err != nil || info.Size() < least || info.Size() > 64<<20 {
 		t.Fatalf("the pin has %d bytes (%v)", info.Size(), err)
 	}
 }
