@@ -31,7 +31,8 @@ must have the record of every part, all of the same plan, source, cut and
 program, and the files that they tell of. Then the pin is written,
 MANIFEST.sha256 last, and the records and what tasks left behind are removed:
 the folder is the release that one run without --only writes, byte for byte. Of
-parts of a pin FILE gets the pin, and the records stay.
+parts of a pin FILE gets the pin, of those of a verification all that was found
+is listed; the records stay then.
 
 Only records are read, not the files' bytes, unless --recheck reads all. Where
 parts are missing, or a file does not have the size that its record says,
@@ -44,7 +45,8 @@ Flags:
 
 Exit codes:
   0  joined, or found joined already
-  1  parts are missing or damaged: submit those that are listed again
+  1  parts are missing or damaged: submit those that are listed again; or parts
+     of a verification have found something
   2  the request could not be carried out: as when records are of different work
   75 not now: a disk, the network or memory failed; try again
 
@@ -99,16 +101,17 @@ func assembleAction(con *ui.Console, c *cli.Context) error {
 
 // An assembly is what came of joining parts, and the document of --json.
 type assembly struct {
-	Schema        string          `json:"schema"`
-	Folder        document.Text   `json:"folder"`
-	Task          *string         `json:"task"` // null where no record is left
-	Parts         int             `json:"parts"`
-	Joined        bool            `json:"joined"`
-	Again         []againDocument `json:"again"`
-	Array         string          `json:"array"`
-	PinDigest     *string         `json:"pin_digest"`
-	WeightsDigest *string         `json:"weights_digest"`
-	Files         []fileDocument  `json:"files"`
+	Schema        string            `json:"schema"`
+	Folder        document.Text     `json:"folder"`
+	Task          *string           `json:"task"` // null where no record is left
+	Parts         int               `json:"parts"`
+	Joined        bool              `json:"joined"`
+	Again         []againDocument   `json:"again"`
+	Array         string            `json:"array"`
+	PinDigest     *string           `json:"pin_digest"`
+	WeightsDigest *string           `json:"weights_digest"`
+	Files         []fileDocument    `json:"files"`
+	Findings      []findingDocument `json:"findings"`
 
 	pin     *manifest.Pin
 	written string // the pin's file
@@ -117,6 +120,11 @@ type assembly struct {
 type againDocument struct {
 	Part int           `json:"part"`
 	Why  document.Text `json:"why"`
+}
+
+type findingDocument struct {
+	File document.Text `json:"file"`
+	What document.Text `json:"what"`
 }
 
 type fileDocument struct {
@@ -132,6 +140,9 @@ func (a *assembly) join(con *ui.Console, c *cli.Context, g *stage.Gathering) err
 	}
 	if (g.Record() == nil || g.Record().Task == "pin") && !g.Listed() {
 		return a.joinPin(c, g)
+	}
+	if g.Record() != nil && g.Record().Task == "verify" {
+		return a.joinFindings(g)
 	}
 	if c.IsSet("output") {
 		return args.Usagef("-o names the pin that parts of a pin come to, these are parts of a release: it is written where they are")
@@ -177,6 +188,22 @@ func (a *assembly) joinPin(c *cli.Context, g *stage.Gathering) error {
 	return err
 }
 
+// joinFindings says what all parts of a verification have found.
+func (a *assembly) joinFindings(g *stage.Gathering) error {
+	if len(g.Faults()) > 0 {
+		return a.faults(g)
+	}
+	pin, err := g.Pin()
+	if err != nil {
+		return err
+	}
+	a.pin, a.Joined = pin, true
+	for _, f := range g.Findings() {
+		a.Findings = append(a.Findings, findingDocument{document.Text(f.File), document.Text(f.What)})
+	}
+	return nil
+}
+
 // joined ends what an earlier run began to clear.
 func (a *assembly) joined(g *stage.Gathering) error {
 	if err := g.CheckListed(); err != nil {
@@ -220,23 +247,47 @@ func (a *assembly) report(con *ui.Console, c *cli.Context) error {
 		con.Field("files", "%s, %s", text.Files(len(a.pin.Files)), text.Size(a.pin.Artifact.FileBytes))
 		con.Field("pin digest", "%s", a.pin.PinDigest)
 		con.Field("weights digest", "%s", a.pin.WeightsDigest)
-		con.Field("written", "%s", a.where())
+		a.describeEnd(con)
 	}
-	if !a.Joined {
+	if !a.Joined || len(a.Findings) > 0 {
 		return errDiffers
 	}
 	return nil
 }
 
-// where says what was written.
-func (a *assembly) where() string {
+// describeEnd says what was written, or found.
+func (a *assembly) describeEnd(con *ui.Console) {
+	folder := text.Safe(filepath.Clean(string(a.Folder)))
 	switch {
+	case *a.Task == "verify":
+		a.describeFindings(con)
 	case *a.Task != "pin":
-		return text.Safe(filepath.Clean(string(a.Folder)))
+		con.Field("written", "%s", folder)
 	case a.written == "":
-		return "nothing; -o FILE writes the pin"
+		con.Field("written", "nothing; -o FILE writes the pin")
+	default:
+		con.Field("written", "%s; the records stay in %s", text.Safe(a.written), folder)
 	}
-	return text.Safe(a.written) + "; the records stay in " + text.Safe(filepath.Clean(string(a.Folder)))
+}
+
+// describeFindings lists what parts of a verification have found.
+func (a *assembly) describeFindings(con *ui.Console) {
+	const most = 50
+	for _, f := range a.Findings[:min(len(a.Findings), most)] {
+		place := ""
+		if f.File != "" {
+			place = text.Safe(string(f.File)) + ": "
+		}
+		con.Field("found", "%s%s", place, text.Safe(string(f.What)))
+	}
+	if more := len(a.Findings) - most; more > 0 {
+		con.Field("", "and %s more; --json lists them", text.Count(more, "finding"))
+	}
+	result := "nothing found"
+	if len(a.Findings) > 0 {
+		result = con.Paint(ui.Red, text.Count(len(a.Findings), "finding"))
+	}
+	con.Field("result", "%s, all %d parts together", result, a.Parts)
 }
 
 // describeMissing lists what is to be submitted again.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -91,4 +92,39 @@ func numbersTo(n int) []int {
 		numbers = append(numbers, i+1)
 	}
 	return numbers
+}
+
+// TestPartsOfAVerification reads a release in parts, sound and with a byte flipped: the part
+// that has the file finds it, with the tensor and the expert, and so do all parts together.
+func TestPartsOfAVerification(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	succeed(t, "prune", "--keep", "16", "--shards", "5", "-o", out, writeModel(t, smallK3(), 3)[0])
+	digest := regexp.MustCompile(`pin digest +(\S+)`).FindStringSubmatch(succeed(t, "verify", out))[1]
+	damaged := filepath.Join(out, "small-REAP16-00003-of-00005.gguf")
+	for _, flipped := range []bool{false, true} {
+		if flipped {
+			data := readFile(t, damaged)
+			data[len(data)/2] ^= 1
+			writeFile(t, damaged, data)
+		}
+		for _, n := range []int{1, 3, 7, 20} {
+			records, differ := filepath.Join(t.TempDir(), "checked"), 0
+			for i := range n {
+				r := ggufreap(t, "verify", "--only", fmt.Sprintf("%d/%d", i+1, n), "-o", records, out)
+				switch {
+				case r.code == exitDiffers && strings.Contains(r.stdout, filepath.Base(damaged)):
+					differ++
+				case r.code != exitOK:
+					t.Fatalf("part %d of %d: exit %d\n%s%s", i+1, n, r.code, r.stdout, r.stderr)
+				}
+			}
+			r := ggufreap(t, "assemble", "--wait", "0s", records)
+			switch found := strings.Contains(r.stdout, "expert"); {
+			case flipped && (differ != 1 || r.code != exitDiffers || !found):
+				t.Errorf("%d parts, a flipped byte: %d parts found it, exit %d\n%s", n, differ, r.code, r.stdout)
+			case !flipped && (differ != 0 || r.code != exitOK || !strings.Contains(r.stdout, digest) || !strings.Contains(r.stdout, fmt.Sprintf("nothing found, all %d parts", n))):
+				t.Errorf("%d parts: %d parts found something, exit %d, want the pin digest %s\n%s%s", n, differ, r.code, digest, r.stdout, r.stderr)
+			}
+		}
+	}
 }

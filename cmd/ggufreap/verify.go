@@ -52,6 +52,9 @@ same experts of it, in the same order, as all tensors of its layer do; nothing
 is missing or added; and only such metadata differs as pruning may change. It
 works for releases that anyone made.
 
+With --only the files of one part are read: their sums, and their tensors and
+experts against pin.json.zst. Headers, names and metadata are looked at by all.
+
 Flags:
 
 Exit codes:
@@ -66,6 +69,7 @@ Examples:
   ggufreap verify --against hf://org/K3@9f62e4e K3
   ggufreap verify --fast K3-00001-of-00009.gguf
   ggufreap verify --source-pin K3.pin.json.zst K3-REAP568
+  ggufreap verify --only 3/14 -o checked K3-REAP568
 `
 
 func verifyCommand(con *ui.Console) *cli.Command {
@@ -84,6 +88,8 @@ func verifyCommand(con *ui.Console) *cli.Command {
 			&cli.BoolFlag{Name: "fast", Usage: "read headers only: no sums, no weights digest"},
 			&cli.BoolFlag{Name: "strict", Usage: "what is otherwise only noted is a finding"},
 			&cli.BoolFlag{Name: "complete", Usage: "what was not checked is a finding, so that 0 means that nothing is left unchecked"},
+			onlyFlag(),
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "with --only: leave the record of the part in the folder `DIR`"},
 			readersFlag(),
 			jsonFlag(),
 		}, slices.Concat(trustFlags(), artifactFlags(), progressFlags(con))...),
@@ -109,6 +115,9 @@ func verifyAction(con *ui.Console, c *cli.Context) error {
 	}
 	if remote.IsAddress(c.Args().First()) {
 		return hint.With(args.Usagef("verify checks files of this machine, got an address"), "to hold a folder against it: ggufreap verify --against %s DIR", args.ShellQuote(remote.Redacted(c.Args().First())))
+	}
+	if err := checkVerifyPart(c); err != nil {
+		return err
 	}
 	var expect []verify.Expectation
 	for _, s := range c.StringSlice("expect") {
@@ -146,7 +155,7 @@ func verifyAction(con *ui.Console, c *cli.Context) error {
 		}
 	}
 	p := con.StartProgress("verify", 0)
-	seen, err := verify.Release(c.Context, job.Path, verify.Options{
+	options := verify.Options{
 		Fast:         c.Bool("fast"),
 		Strict:       c.Bool("strict"),
 		Complete:     c.Bool("complete"),
@@ -161,13 +170,25 @@ func verifyAction(con *ui.Console, c *cli.Context) error {
 		Trust:        trust,
 		Workers:      c.Int("workers"),
 		Progress:     p.Set,
-	})
+	}
+	part := &verifiedPart{}
+	if c.IsSet("only") {
+		if err := part.only(c, &options); err != nil {
+			return err
+		}
+	}
+	seen, err := verify.Release(c.Context, job.Path, options)
 	p.Finish()
 	if err == nil {
 		err = job.Err
 	}
 	if err != nil {
 		return err
+	}
+	if c.IsSet("output") {
+		if err := part.write(con, c.String("output"), seen); err != nil {
+			return err
+		}
 	}
 	return report(con, seen, "ggufreap/verify/v1", c.Bool("json"))
 }

@@ -15,6 +15,7 @@ type Join struct {
 	data  [][]manifest.Tensor // by file
 	seen  map[int]bool        // parts
 	docs  []Document          // of the first part
+	found []Finding           // by any part
 	bytes int64               // of text, about
 }
 
@@ -45,6 +46,11 @@ func (j *Join) Add(r *Record) error {
 		j.part[i], j.files[i] = r.Part, manifest.File{Name: f.Name, Size: f.Size, SHA256: f.SHA256}
 		j.data[i], rest = rest[:f.Tensors], rest[f.Tensors:]
 	}
+	for _, f := range r.Findings {
+		if !slices.Contains(j.found, f) { // of headers, which all parts look at
+			j.found = append(j.found, f)
+		}
+	}
 	j.seen[r.Part] = true
 	if r.Part == 1 {
 		j.docs = r.Documents
@@ -65,6 +71,9 @@ func textBytes(r *Record) int64 {
 			n += int64(len(t.IDs.Table)+len(t.IDs.Nearest)) * 4 / 3
 		}
 	}
+	for _, f := range r.Findings {
+		n += 50 + int64(len(f.File)+len(f.What))
+	}
 	return n + 200*int64(len(r.Files))
 }
 
@@ -76,6 +85,9 @@ func (j *Join) Files() []manifest.File { return j.files }
 
 // Tensors returns those of file i, counted from 0.
 func (j *Join) Tensors(i int) []manifest.Tensor { return j.data[i] }
+
+// Findings returns what any part has found, each once.
+func (j *Join) Findings() []Finding { return j.found }
 
 // Documents returns the files beside the artifact's own.
 func (j *Join) Documents() []Document { return j.docs }

@@ -31,8 +31,9 @@ type Record struct {
 	Facts        []Fact            `json:"facts"`    // what decides the work
 	Metadata     []manifest.Pair   `json:"metadata"` // of the artifact
 	Documents    []Document        `json:"documents"`
-	Files        []File            `json:"files"`   // of this part, in order
-	Tensors      []manifest.Tensor `json:"tensors"` // of these files, in order
+	Findings     []Finding         `json:"findings"` // of verify
+	Files        []File            `json:"files"`    // of this part, in order
+	Tensors      []manifest.Tensor `json:"tensors"`  // of these files, in order
 }
 
 // A Fact names a thing by its digest, such as the plan that a release is made by.
@@ -83,6 +84,12 @@ func New(pin *manifest.Pin, facts []Fact) *Record {
 func (r *Record) Add(number int, f manifest.File, tensors []manifest.Tensor) {
 	r.Files = append(r.Files, File{Number: number, Name: f.Name, Size: f.Size, SHA256: f.SHA256, Tensors: len(tensors)})
 	r.Tensors = append(r.Tensors, tensors...)
+}
+
+// A Finding is one thing that is not as it should be.
+type Finding struct {
+	File string `json:"file"` // "" when it is about no single file
+	What string `json:"what"`
 }
 
 // Name returns the file name of the record of part i of n, counted from 1.

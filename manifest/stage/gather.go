@@ -205,6 +205,9 @@ func (g *Gathering) Pin() (*manifest.Pin, error) {
 	return pin, nil
 }
 
+// Findings returns what the parts of a verification have found.
+func (g *Gathering) Findings() []parts.Finding { return g.join.Findings() }
+
 // Clear removes the records, and what tasks of this work have left, and returns the names.
 func (g *Gathering) Clear() ([]string, error) {
 	entries, err := g.dir.List()

@@ -20,6 +20,9 @@ import (
 func (v *verifier) readData(ctx context.Context) error {
 	if v.options.Fast {
 		v.report.gap("data was not read", "whether any byte behind the headers is what it should be")
+		if v.options.Source != nil {
+			v.report.gap("a source's pin was given and data not read", "whether the release is made of the source's bytes")
+		}
 		v.compareHeaders()
 		return nil
 	}

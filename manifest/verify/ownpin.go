@@ -35,9 +35,6 @@ func (v *verifier) pins() []*manifest.Pin {
 
 // compareHeaders compares with the folder's pin what needs no data.
 func (v *verifier) compareHeaders() {
-	if v.options.Source != nil {
-		v.report.gap("a source's pin was given and data not read", "whether the release is made of the source's bytes")
-	}
 	m := v.main()
 	if v.pin == nil || m == nil || m.Err() != nil {
 		return
@@ -123,7 +120,7 @@ func (v *verifier) proveOther(m *gguf.Model, got *manifest.Pin) {
 			v.report.checked(fmt.Sprintf("derivation of %q: it is made of the source too", m.Name))
 			return
 		}
-		why = fmt.Sprintf("%s, the first: %s", words.Count(len(findings), "difference"), findings[0].text())
+		why = fmt.Sprintf("%s, the first: %s", words.Count(len(findings), "difference"), findings[0].Text())
 	}
 	for _, path := range slices.Concat(m.Paths(), m.Unreadable) {
 		v.report.find(KindExtra, v.name(path), fmt.Sprintf("belongs to another model, %q, which is not proven to be made of the source: %s", m.Name, why))

@@ -72,8 +72,8 @@ func (p Part) MarshalJSONTo(e *jsontext.Encoder) error {
 	return json.MarshalEncode(e, doc)
 }
 
-// text says what a finding is about and what it is, without its file.
-func (f Finding) text() string {
+// Text says what a finding is about and what it is, without its file.
+func (f Finding) Text() string {
 	text := f.What
 	if f.Expert != manifest.NoExpert {
 		text = fmt.Sprintf("expert %d: %s", f.Expert, text)
