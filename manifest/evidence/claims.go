@@ -9,7 +9,7 @@ import (
 )
 
 // What free text claims only with an unpruned control under the same conditions.
-var claims = regexp.MustCompile(`(?i)\b(loss[- ]?less(ly)?|equivalent(ly)?|no (quality |accuracy |measurable |noticeable )?(loss|degradation)|without (any |quality |measurable |noticeable )*(loss|degradation)|identical (quality|accuracy|performance)|as good as the (original|full|parent|source))\b`)
+var claims = regexp.MustCompile(`(?i)\b(loss[- ]?less(ly)?|equivalent(ly)?|no (quality |accuracy |measurable |noticeable )?(loss|degradation)|without (any |quality |measurable |noticeable )*(loss|degradation)|(zero|negligible)[- ](quality |accuracy |measurable )?(loss|degradation|drop)|loss[- ]free|(identical|same|equal) (quality|accuracy|performance)|on par with|indistinguishable|(no|without( any)?|zero) (\w+ )?(drop|decline|penalty)|as good as the (original|full|parent|source)|match(es|ed|ing)? (the )?(quality|accuracy|performance|original|full|parent|source|unpruned)( model)?)\b`)
 
 // denied finds the words before a claim that turn it around.
 var denied = regexp.MustCompile(`(?i)\b(not|never|no|neither|nor|isn't|aren't|cannot|can't|n't)\b[^.;:,]{0,24}$`)
@@ -41,8 +41,60 @@ func (d *Document) checkClaims() {
 	}
 	for _, r := range d.Rows {
 		d.checkText(r.Line, "row "+r.ID, r.Workload, d.matched(r))
+		d.checkFirst(r)
+		d.checkMeans(r)
 		d.checkFacts("row "+r.ID, r.Facts, d.matched(r))
 	}
+}
+
+// retriedWords are what no first pass can say of itself.
+var retriedWords = regexp.MustCompile(`(?i)\b(composite|combined|cumulative|after (the )?retr(y|ies)|with retr(y|ies)|incl(\.|uding) retr(y|ies)|best of \d+|final score)\b`)
+
+// checkFirst warns of a first pass whose own words say that it is more than one.
+func (d *Document) checkFirst(r *Row) {
+	if r.word("pass") != "first" {
+		return
+	}
+	for _, text := range r.words("benchmark", "subset", "correct") {
+		if said := retriedWords.FindString(text); said != "" {
+			d.Warnings.add(r.Line, "row %q is a first pass and says %q: a pass is entered with what it had at first, what retries added is a row of its own", r.ID, said)
+			return
+		}
+	}
+}
+
+var (
+	meanWords = regexp.MustCompile(`(?i)\b(average|avg|mean|median)( rate)? (of|over|across)\b`)
+	kindWords = regexp.MustCompile(`(?i)\b(cold|warm|cached|uncached|prefill|decode|prompt|generation|contexts?|lengths?|[0-9]+k|prompts of)\b`)
+	lookWords = regexp.MustCompile(`(?i)\b(free|top|htop|btop|nvtop|nvidia-smi|rocm-smi|ps|snapshot|after load(ing)?|at start(up)?|when idle)\b`)
+)
+
+// checkMeans warns of results that are made of others, and of a peak that was looked at once.
+func (d *Document) checkMeans(r *Row) {
+	for _, f := range fields {
+		s, ok := r.one(f.name)
+		if !ok || f.part != result {
+			continue
+		}
+		for _, text := range []string{s.Note, s.Method, r.Workload} {
+			if meanWords.MatchString(text) && len(kindWords.FindAllString(text, 2)) > 1 {
+				d.Warnings.add(s.Line, "row %q: %s is %q: what was measured under different conditions is not averaged, give each its own row", r.ID, f.name, text)
+			}
+		}
+		if said := lookWords.FindString(s.Method); f.name == "peak_runtime_RAM" && said != "" {
+			d.Warnings.add(s.Line, "row %q: peak_runtime_RAM by %q is memory held at some time, which is occupied_RAM, unless it was sampled all along", r.ID, s.Method)
+		}
+	}
+}
+
+// words returns the workload and what is said of some fields.
+func (r *Row) words(names ...string) []string {
+	list := []string{r.ID, r.Workload}
+	for _, name := range names {
+		s, _ := r.one(name)
+		list = append(list, s.Text, s.Note, s.Method)
+	}
+	return list
 }
 
 // Controlled reports whether some row has an unpruned control under the same conditions.

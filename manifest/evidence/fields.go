@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -96,41 +97,66 @@ func findField(name string) (field, bool) {
 	return fields[i], true
 }
 
-// refused are names under which people enter what this format keeps apart, with what to do
-// instead.
+// What is said of names under which people enter what this format keeps apart.
+const (
+	refuseShare     = "a share without a denominator: give correct and total, with ids"
+	refuseComposite = "a composite is computed from a first pass and its retries, never entered"
+	refuseRate      = "rates of different kinds: say decode_tokens_per_second or prefill_tokens_per_second"
+	refuseMean      = "a mean of what was measured apart: give each its own row"
+	refuseContext   = "a context is tested by a row with that many input_tokens; a setting is context_limit_tokens"
+	refuseMemory    = "say peak_runtime_RAM with its method, or occupied_RAM"
+	refuseTokens    = "say output_tokens_cap for what was allowed, actual_output_tokens for what was generated"
+	refuseCriterion = "how experts were chosen is taken from the plan of the release, not from its writer"
+)
+
+// refused are such names, with what to do instead.
 var refused = map[string]string{
-	"accuracy":           "a share without a denominator: give correct and total, with ids",
-	"score":              "a share without a denominator: give correct and total, with ids",
-	"pass_rate":          "a share without a denominator: give correct and total, with ids",
-	"pass_at_1":          "a share without a denominator: give correct and total, with ids",
-	"percent":            "a share without a denominator: give correct and total, with ids",
-	"composite":          "a composite is computed from a first pass and its retries, never entered",
-	"final_score":        "a composite is computed from a first pass and its retries, never entered",
-	"correct_final":      "a composite is computed from a first pass and its retries, never entered",
-	"correct_with_retry": "a composite is computed from a first pass and its retries, never entered",
-	"tokens_per_second":  "rates of different kinds: say decode_tokens_per_second or prefill_tokens_per_second",
-	"tok_s":              "rates of different kinds: say decode_tokens_per_second or prefill_tokens_per_second",
-	"tps":                "rates of different kinds: say decode_tokens_per_second or prefill_tokens_per_second",
-	"throughput":         "rates of different kinds: say decode_tokens_per_second or prefill_tokens_per_second",
-	"speed":              "rates of different kinds: say decode_tokens_per_second or prefill_tokens_per_second",
-	"tested_context":     "a context is tested by a row with that many input_tokens; a setting is context_limit_tokens",
-	"max_context":        "a context is tested by a row with that many input_tokens; a setting is context_limit_tokens",
-	"context":            "a context is tested by a row with that many input_tokens; a setting is context_limit_tokens",
-	"context_tokens":     "a context is tested by a row with that many input_tokens; a setting is context_limit_tokens",
-	"memory":             "say peak_runtime_RAM with its method, or occupied_RAM",
-	"ram":                "say peak_runtime_RAM with its method, or occupied_RAM",
-	"peak_memory":        "say peak_runtime_RAM with its method, or occupied_RAM",
-	"output_tokens":      "say output_tokens_cap for what was allowed, actual_output_tokens for what was generated",
-	"max_tokens":         "say output_tokens_cap for what was allowed, actual_output_tokens for what was generated",
-	"criterion":          "how experts were chosen is taken from the plan of the release, not from its writer",
-	"criterion_evidence": "how experts were chosen is taken from the plan of the release, not from its writer",
-	"pruning_method":     "how experts were chosen is taken from the plan of the release, not from its writer",
+	"accuracy":           refuseShare,
+	"score":              refuseShare,
+	"pass_rate":          refuseShare,
+	"pass_at_1":          refuseShare,
+	"percent":            refuseShare,
+	"composite":          refuseComposite,
+	"final_score":        refuseComposite,
+	"correct_final":      refuseComposite,
+	"correct_with_retry": refuseComposite,
+	"tokens_per_second":  refuseRate,
+	"tok_s":              refuseRate,
+	"tps":                refuseRate,
+	"throughput":         refuseRate,
+	"speed":              refuseRate,
+	"tested_context":     refuseContext,
+	"max_context":        refuseContext,
+	"context":            refuseContext,
+	"context_tokens":     refuseContext,
+	"memory":             refuseMemory,
+	"ram":                refuseMemory,
+	"peak_memory":        refuseMemory,
+	"output_tokens":      refuseTokens,
+	"max_tokens":         refuseTokens,
+	"criterion":          refuseCriterion,
+	"criterion_evidence": refuseCriterion,
+	"pruning_method":     refuseCriterion,
+}
+
+// refusedForms are forms of such names, of which there are many: the first that fits tells.
+var refusedForms = []struct {
+	form *regexp.Regexp
+	why  string
+}{
+	{regexp.MustCompile(`composite|combinedscore|(after|with|incl|including)retr(y|ies)|bestof\d*$`), refuseComposite},
+	{regexp.MustCompile(`(avg|average|mean|median|overall).*(tps|toks|token|prefill|decode|prompt|ttft|latency|throughput|speed|rate)|(tps|toks|token|prefill|decode|prompt|ttft|throughput|speed).*(avg|average|mean|median|overall)`), refuseMean},
+	{regexp.MustCompile(`tps$|toks$|tokenspersecond|tokenspersec|tokenss$|throughput|(prefill|decode|prompt|generation|inference|eval)(speed|rate)`), refuseRate},
+	{regexp.MustCompile(`accuracy|passrate|passat\d|pass@|successrate|exactmatch|score$|percent(age)?correct`), refuseShare},
+	{regexp.MustCompile(`^(humaneval|mbpp|gsm8?k|mmlu|arc|hellaswag|truthfulqa|aime|gpqa|swebench|ifeval|bbh|livecodebench|winogrande|piqa|math\d*)(plus|pro|diamond|verified|\d+)?$`), refuseShare},
+	{regexp.MustCompile(`(peak|max|used|resident|runtime)(v|gpu|cpu|system)?(ram|memory|mem)(used|usage|gb|gib|bytes)?$|(ram|memory)(used|usage|peak|gb|gib)$|^rss$|maxrss`), refuseMemory},
+	{regexp.MustCompile(`(tested|working|effective|verified|usable|validated|supported|max|maximum)(tested)?context|context(tested|verified|validated|length|size|window)`), refuseContext},
 }
 
 // squeeze is a name without what people vary: case, hyphens, underscores, spaces.
 func squeeze(name string) string {
 	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune("-_. ", r) {
+		if strings.ContainsRune("-_. /", r) {
 			return -1
 		}
 		return r
@@ -149,9 +175,15 @@ func meant(name string) string {
 
 // refusal returns why a name cannot be used, "" when it can.
 func refusal(name string) string {
+	squeezed := squeeze(name)
 	for known, why := range refused {
-		if squeeze(known) == squeeze(name) {
+		if squeeze(known) == squeezed {
 			return why
+		}
+	}
+	for _, f := range refusedForms {
+		if f.form.MatchString(squeezed) {
+			return f.why
 		}
 	}
 	return ""

@@ -163,6 +163,58 @@ func TestShortcutsAreRefused(t *testing.T) {
 	}
 }
 
+// TestOtherShortcuts enters more of the kind, under names and in words that nobody listed.
+func TestOtherShortcuts(t *testing.T) {
+	for name, want := range map[string]string{
+		"decode_tps": "rates of different kinds", "Prefill tok/s": "rates of different kinds", "generation-speed": "rates of different kinds", "tokensPerSecond": "rates of different kinds",
+		"avg_prefill": "a mean of what", "mean_ttft": "a mean of what", "prefill_average": "a mean of what", "overall_tps": "a mean of what",
+		"humaneval_score": "without a denominator", "GSM8K accuracy": "without a denominator", "humaneval": "without a denominator", "mmlu_pro": "without a denominator", "pass@1": "without a denominator",
+		"composite_result": "a composite is computed", "humaneval_after_retries": "a composite is computed", "best_of_2": "a composite is computed",
+		"peak_vram": "say peak_runtime_RAM", "memory_used": "say peak_runtime_RAM", "max_rss": "say peak_runtime_RAM", "RAM_GB": "say peak_runtime_RAM",
+		"max_tested_context": "a context is tested by", "verified_context": "a context is tested by", "context_window": "a context is tested by",
+	} {
+		_, err := read(t, "three-node-iq1s.yaml", "decode_tokens_per_second: 2.9", "decode_tokens_per_second: 2.9\n    \""+name+"\": 90")
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a field %q: error %v, want %q", name, err, want)
+		}
+	}
+	for _, name := range []string{"switch", "storage", "memory_speed", "prompt_template", "score_function", "driver", "rope_scaling", "cards", "mathematics_seed"} {
+		if _, err := read(t, "three-node-iq1s.yaml", "decode_tokens_per_second: 2.9", "decode_tokens_per_second: 2.9\n    "+name+": 90"); err != nil {
+			t.Errorf("a field %q: %v", name, err)
+		}
+	}
+	for name, c := range map[string]struct{ old, new, want string }{
+		"a first pass by its own words": {"workload: HumanEval, first pass", "workload: HumanEval after retries", `says "after retries"`},
+		"a benchmark of several passes": {"benchmark: GSM8K", "benchmark: GSM8K (composite)", `says "composite"`},
+		"a peak that was looked at":     {"method: Not specified, note: a machine", "method: free -h after loading, note: a machine", "which is occupied_RAM"},
+		"a mean of lengths":             {"prefill_tokens_per_second: 79.6", `prefill_tokens_per_second: {value: 57.3, note: "mean of 8K, 32K and 131K"}`, "is not averaged"},
+		"a mean of cold and warm":       {"workload: decode\n", "workload: average of cold and warm runs\n", "is not averaged"},
+		"another word for lossless":     {"workload: decode\n", "workload: decode, on par with the original\n", `says "on par with"`},
+		"and another":                   {"workload: decode\n", "workload: decode with zero quality loss\n", `says "zero quality loss"`},
+	} {
+		d, err := read(t, "three-node-iq1s.yaml", c.old, c.new)
+		if err != nil || len(d.Warnings) == 0 || !strings.Contains(d.Warnings[0].What, c.want) {
+			t.Errorf("%s: warnings %v, error %v, want %q", name, d.Warnings, err, c.want)
+		}
+	}
+	d, err := read(t, "three-node-iq1s.yaml", "weight_precision: IQ1_S", "weight_precision: IQ1_S\n    system: 3 machines, 128 GB and 900 GB/s each, 4 GiB swap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range table(t, d, "Conditions of rows decode").Rows {
+		if row[0] == "system" && row[1] != "3 machines, 128 GB (convention not specified) and 900 GB/s each, 4 GiB swap" {
+			t.Errorf("a size in a text: %q", row[1])
+		}
+	}
+	d, err = read(t, "three-node-iq1s.yaml", "input_tokens: {label: 131K}", "input_tokens: {value: 131072, kind: configured}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, n := d.TestedContext(); r != nil {
+		t.Errorf("a configured input is a tested context of %d", n)
+	}
+}
+
 // TestFourNodeCard keeps metrics of different kinds apart, and two statements of one limit.
 func TestFourNodeCard(t *testing.T) {
 	d, err := read(t, "four-node-reap568.yaml")

@@ -3,6 +3,7 @@ package evidence
 import (
 	"regexp"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -136,6 +137,9 @@ func (r *reader) read(s *Statement, name string, as form, n *yaml.Node, unit, co
 	if text == "" {
 		return
 	}
+	if as == form("text") {
+		text = conventional(text)
+	}
 	switch s.Text = text; as {
 	case integer:
 		r.integer(s, name, n)
@@ -151,6 +155,25 @@ func (r *reader) read(s *Statement, name string, as form, n *yaml.Node, unit, co
 		r.day(n, name, text)
 	}
 	r.choice(name, n, text)
+}
+
+var mixedSize = regexp.MustCompile(`[0-9] ?(kB|KB|MB|GB|TB)\b`)
+
+// conventional says in a free text of each size that could be in powers of 1000 or of 1024 that
+// this is not specified, unless the text says it itself. A rate is left alone.
+func conventional(text string) string {
+	if strings.Contains(text, "convention") || strings.Contains(text, "powers of") {
+		return text
+	}
+	var b strings.Builder
+	done := 0
+	for _, at := range mixedSize.FindAllStringIndex(text, -1) {
+		if !strings.HasPrefix(text[at[1]:], "/") {
+			b.WriteString(text[done:at[1]] + " (convention not specified)")
+			done = at[1]
+		}
+	}
+	return b.String() + text[done:]
 }
 
 func (r *reader) integer(s *Statement, name string, n *yaml.Node) {
