@@ -251,6 +251,7 @@ func (s *subject) artifactFacts(a manifest.Artifact, pin *manifest.Pin) {
 	s.fact("model", "%s, %s, %s", a.Name, a.Architecture, text.Count(a.Shards, "file"))
 	s.fact("files", "%s", text.Size(a.FileBytes))
 	s.fact("tensor data", "%s", text.Size(a.TensorBytes))
+	s.fact("pin digest", "%s", pin.PinDigest)
 	s.fact("weights digest", "%s", pin.WeightsDigest)
 	s.fact("metadata digest", "%s", pin.MetadataDigest)
 }
