@@ -142,5 +142,8 @@ func reportRelease(con *ui.Console, c *cli.Context, r *release.Release, d *deriv
 	con.Field("source bytes", "%s", sourceBytes(c, r, d))
 	describeFetched(con, d.source.Model)
 	release.Describe(con, r)
+	if c.Bool("card") && !c.Bool("dry-run") {
+		con.Field("upload", "the whole folder, %s: %s", text.Safe(r.Folder), r.Upload())
+	}
 	return nil
 }

@@ -19,8 +19,8 @@ func TestPublish(t *testing.T) {
 	}
 	prune := []string{"prune", "--plan", "plan.json", "--card", "--license", "mit", "--license-file", "terms.txt", "--evidence", published, "--base-model", "owner/small", "--nodes", "2"}
 	said := succeed(t, append(prune, "--source-pin", "source.json", "-o", "out", model)...)
-	if !strings.Contains(said, "source.pin.json.zst, LICENSE, evidence.yaml, README.md, pin.json.zst, MANIFEST.sha256") {
-		t.Errorf("the documents are not listed:\n%s", said)
+	if !strings.HasSuffix(said, "\nupload          the whole folder, out: 2 shards, plan.json, source.pin.json.zst, LICENSE, evidence.yaml, README.md, pin.json.zst, MANIFEST.sha256\n") {
+		t.Errorf("the last line does not say what to upload:\n%s", said)
 	}
 	same := func(a, b string) {
 		t.Helper()

@@ -193,8 +193,10 @@ func TestSignRefuses(t *testing.T) {
 	if err := os.Mkdir("empty", 0o755); err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("SSH_AUTH_SOCK", "")
 	for _, c := range []struct{ want, args string }{
 		{"no key given", "release"},
+		{"no agent runs here", "--ssh-key id.pub release"},
 		{"sign takes one release folder, got 0", "--ssh-key id"},
 		{"ssh-keygen signs with keys of any kind", "--ssh-key locked release"},
 		{"this is a public key", "--ssh-key id.pub release"},

@@ -119,6 +119,11 @@ func (r *Release) documentNames() []string {
 	return names
 }
 
+// Upload lists what the folder holds for those who download it.
+func (r *Release) Upload() string {
+	return strings.Join(slices.Concat([]string{text.Files(len(r.Layout.Shards))}, r.documentNames(), []string{manifest.SumsName}, r.Signed), ", ")
+}
+
 // pinnable says why the release has no pin, nil when it has one.
 func (r *Release) pinnable() error { return manifest.CheckPinnable(r.Stem, r.Layout) }
 

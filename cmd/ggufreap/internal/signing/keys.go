@@ -52,10 +52,18 @@ func ReadSSHKey(con *ui.Console, path, dir string) (ssh.Signer, error) {
 		return key, nil
 	}
 	if _, _, _, _, notPublic := ssh.ParseAuthorizedKey(data); notPublic == nil {
-		err = errors.New("this is a public key: the private one is in an agent or a security key")
+		err = errors.New("this is a public key: the private one is in an agent or a security key" + agentNote())
 	}
 	return nil, hint.With(fmt.Errorf("%s: %w", text.Safe(path), err), "ssh-keygen signs with keys of any kind: %s",
 		args.CommandLine([]string{"ssh-keygen", "-Y", "sign", "-n", sign.Namespace, "-f", path, filepath.Join(dir, manifest.SumsName)}))
+}
+
+// agentNote says where no agent can be asked for a key.
+func agentNote() string {
+	if os.Getenv("SSH_AUTH_SOCK") == "" && runtime.GOOS != "windows" {
+		return `, and no agent runs here (SSH_AUTH_SOCK is not set): eval "$(ssh-agent)" and ssh-add begin one`
+	}
+	return ""
 }
 
 // readPrivate reads a file that nobody else should be able to read.
