@@ -28,8 +28,8 @@ which experts are kept; with scores, their heat map with the cut, the share of
 the score that is kept for every keep count, how uneven experts are, and ties;
 with a second plan, how far both agree; bytes by kind before and after; shards.
 
-Scores come from --scores, or, for a plan by a proxy, from the routers of
---model.
+Scores come from --scores, or from the file that the plan was made of, where it
+lies beside it; for a plan by a proxy, from the routers of --model.
 
 Flags:
 

@@ -200,3 +200,18 @@ func TestReportOfStreams(t *testing.T) {
 		t.Error("a file is called -")
 	}
 }
+
+// TestReportFindsScores takes the file that a plan was made of where it lies beside the plan, and
+// no other of its name.
+func TestReportFindsScores(t *testing.T) {
+	model := reportFolder(t)
+	succeed(t, "plan", "--keep", "4", "--from", "scores.json", "-o", "measured.json", model)
+	if page := succeed(t, "report", "-o", "-", "measured.json"); !strings.Contains(page, "those that the plan was made of") || !strings.Contains(page, "Scores by layer and rank") {
+		t.Errorf("the scores beside the plan are not drawn: %.3000s", page)
+	}
+	writeFile(t, "scores.json", append(readFile(t, "scores.json"), '\n'))
+	r := ggufreap(t, "report", "-o", "-", "--model", model, "measured.json")
+	if r.code != exitOK || strings.Contains(r.stdout, "Scores by layer and rank") || !strings.Contains(r.stderr, "are in no file that was given") {
+		t.Errorf("scores of another sum: exit %d, %s", r.code, r.stderr)
+	}
+}

@@ -325,7 +325,11 @@ func (s *subject) readSourcePin(c *cli.Context) error {
 
 // readScores reads the scores of --scores, or computes those of a plan by a proxy.
 func (s *subject) readScores(con *ui.Console, c *cli.Context) error {
-	if path := c.String("scores"); path != "" {
+	path := c.String("scores")
+	if path == "" && s.plan != nil {
+		path = s.scoresBeside()
+	}
+	if path != "" {
 		if s.source == nil {
 			if data, err := files.Read(path); err == nil {
 				s.widen(shapeOf(data))
@@ -351,6 +355,27 @@ func (s *subject) readScores(con *ui.Console, c *cli.Context) error {
 	}
 	s.scores = scores
 	return s.sameScores()
+}
+
+// scoresBeside finds the file that a measured plan was made of beside the plan, "" where none has
+// its sum.
+func (s *subject) scoresBeside() string {
+	if s.plan.Criterion.Evidence != reap.Measured {
+		return ""
+	}
+	for _, in := range s.plan.Criterion.Inputs {
+		path := filepath.Join(filepath.Dir(filepath.Clean(s.path)), filepath.Base(in.File))
+		f, _, err := manifest.OpenRegular(path)
+		if err != nil {
+			continue
+		}
+		got, err := reap.HashInput(in.File, f)
+		f.Close()
+		if err == nil && got.SHA256 == in.SHA256 {
+			return path
+		}
+	}
+	return ""
 }
 
 func orZero(s string) string {
