@@ -27,6 +27,9 @@ const (
 	ProvenanceName = "provenance.dsse.json"
 )
 
+// Names are those files: a list of sums cannot hold them.
+var Names = []string{SSHName, ProvenanceName, ModelName}
+
 // A File is a file of a release: its path in the folder, with forward slashes, and the
 // SHA-256 of its bytes.
 type File struct {

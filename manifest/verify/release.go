@@ -17,6 +17,7 @@ import (
 	"ggufreap/gguf/words"
 	"ggufreap/manifest"
 	"ggufreap/manifest/lists"
+	"ggufreap/manifest/sign"
 )
 
 // Options say what to look at and what to expect.
@@ -308,7 +309,7 @@ func (v *verifier) compareNames() error {
 	defer f.Close()
 	names := map[string]bool{manifest.SumsName: true} // of files of the folder
 	for _, name := range v.files {
-		names[name] = name == manifest.SumsName || slices.Contains(signatureNames, name)
+		names[name] = name == manifest.SumsName || slices.Contains(sign.Names, name)
 	}
 	sum := sha256.New()
 	if err := lists.EachSum(io.TeeReader(f, sum), func(s lists.FileSum) error { return v.compareName(s, names) }); err != nil {

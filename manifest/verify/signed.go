@@ -32,10 +32,6 @@ type Trust struct {
 // maxSignature bounds the files with signatures. A bundle lists every file.
 const maxSignature = 64 << 20
 
-// signatureNames are the files that hold signatures over a release, which its list of sums
-// cannot list.
-var signatureNames = []string{sign.SSHName, sign.ModelName, sign.ProvenanceName}
-
 // checkSignatures looks at every signature of the folder, and for those that were asked for.
 func (v *verifier) checkSignatures(ctx context.Context) error {
 	if v.single {

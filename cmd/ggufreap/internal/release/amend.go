@@ -100,7 +100,7 @@ func holds(path string, data []byte) bool {
 // removeSignatures removes what was signed over the list of sums that is to be renewed.
 func removeSignatures(dir string, force bool) ([]string, error) {
 	var there []string
-	for _, name := range []string{sign.ModelName, sign.ProvenanceName, sign.SSHName} {
+	for _, name := range sign.Names {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 			there = append(there, name)
 		}

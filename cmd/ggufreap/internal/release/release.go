@@ -136,7 +136,7 @@ func (r *Release) staged() stage.Release {
 		}
 	}
 	return stage.Release{Stem: r.Stem, Layout: r.Layout, Slabs: r.Slabs, IDs: r.IDs, Origin: r.Origin, Documents: r.documentNames(), Known: known, Same: r.same(),
-		Vouchers: []string{sign.SSHName, sign.ModelName, sign.ProvenanceName}}
+		Vouchers: sign.Names}
 }
 
 // same returns the paths of the source's files that shards are to be byte for byte.
