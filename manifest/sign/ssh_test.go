@@ -117,7 +117,7 @@ func TestRefusedSSH(t *testing.T) {
 	for want, text := range map[string]string{
 		"more behind":              string(good) + string(good),
 		"something before":         "hello\n" + string(good),
-		"no SSH signature":         string(good[:len(good)/2]),
+		"is cut off or damaged":    string(good[:len(good)/2]),
 		"no SSH signature found":   "",
 		"the SSH signature: ":      "-----BEGIN SSH SIGNATURE-----\nAAAA\n-----END SSH SIGNATURE-----\n",
 		"bytes, want at most 6553": strings.Repeat("x", MaxSSH+1),
