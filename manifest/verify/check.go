@@ -36,7 +36,7 @@ type Evidence any
 // Check compares a model with evidence. All differences are in the report; the error
 // only means that the comparison could not be carried out.
 func Check(ctx context.Context, m *gguf.Model, e Evidence, o CheckOptions) (*Report, error) {
-	c := &checker{model: m, options: o, report: newReport(m.Name)}
+	c := &checker{model: m, options: o, report: newReport(m.Name), renamed: map[string]string{}}
 	c.report.Artifact = describeModel(m)
 	c.report.problems(m, filepath.Base)
 	if m.Err() != nil {
@@ -54,6 +54,9 @@ type checker struct {
 	model   *gguf.Model
 	options CheckOptions
 	report  *Report
+
+	looked  bool              // for renamed files
+	renamed map[string]string // names in a list of files that it has under others
 }
 
 func describeModel(m *gguf.Model) *manifest.Artifact {

@@ -36,6 +36,18 @@ func (c *checker) sumsFile(ctx context.Context, path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
+	for _, s := range mine {
+		delete(names, baseOf(s.Name))
+	}
+	err = c.findRenamed(ctx, c.lacking(names), func(yield func(string, manifest.Sum)) error {
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		return lists.EachSum(f, func(s lists.FileSum) error { yield(s.Name, s.SHA256); return nil })
+	})
+	if err != nil {
+		return err
+	}
 	return c.sums(ctx, mine, all)
 }
 
@@ -99,13 +111,16 @@ func (c *checker) listing(ctx context.Context, what string, entries []listedFile
 	var found []int // index in entries of each file's, or -1
 	listed := 0
 	entries = inFolder(entries, c.options.Folder)
+	if err := c.renamedIn(ctx, entries); err != nil {
+		return err
+	}
 	if err := ambiguous(what, c.model.Paths(), entries); err != nil {
 		return err
 	}
 	for _, path := range c.model.Paths() {
 		i := c.lookUp(what, path, entries)
 		found = append(found, i)
-		if i >= 0 {
+		if i >= 0 || c.renamed[filepath.Base(path)] != "" {
 			listed++
 		}
 	}
@@ -159,6 +174,9 @@ func (c *checker) lookUp(what, path string, entries []listedFile) int {
 	candidates := closestPaths(path, entries)
 	switch len(candidates) {
 	case 0:
+		if c.renamed[name] != "" {
+			return -1
+		}
 		c.report.find(KindExtra, name, "is not in "+what)
 		return -1
 	case 1:
@@ -228,7 +246,7 @@ func (c *checker) compareFiles(ctx context.Context, what string, entries []liste
 	if err != nil {
 		return err
 	}
-	same := 0
+	same := len(c.renamed)
 	for n, i := range todo {
 		if want := entries[found[i]].sha256; sums[n] != want {
 			c.report.find(KindDigest, filepath.Base(files[i].Name), fmt.Sprintf("sha256 is %s, %s says %s", sums[n], what, want))

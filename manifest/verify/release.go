@@ -82,7 +82,7 @@ func Release(ctx context.Context, path string, o Options) (*Report, error) {
 	defer v.close()
 	if info.IsDir() {
 		if path, err = gguf.ModelFolder(path); err == nil {
-			err = v.folder(path)
+			err = v.folder(ctx, path)
 		}
 	} else {
 		err = v.artifact(path)
@@ -126,7 +126,7 @@ func (v *verifier) lookAtData(ctx context.Context) error {
 }
 
 // folder looks at all that lies in a folder, and all that its list names.
-func (v *verifier) folder(path string) error {
+func (v *verifier) folder(ctx context.Context, path string) error {
 	v.dir = path
 	if err := v.list(); err != nil {
 		return err
@@ -137,7 +137,7 @@ func (v *verifier) folder(path string) error {
 	if err := v.readList(); err != nil {
 		return err
 	}
-	if err := v.compareNames(); err != nil {
+	if err := v.compareNames(ctx); err != nil {
 		return err
 	}
 	if err := v.openModels(v.modelFiles()); err != nil {
@@ -172,6 +172,7 @@ type verifier struct {
 	entries int             // of the list
 	files   []string        // regular files in the folder, links followed
 	listed  []lists.FileSum // the entries of the list of sums
+	missing []lists.FileSum // of model files that are not there under their names
 	hasList bool            // the list was read without fault
 	claims  []claim         // of the list, and of what else says sums of files
 	signed  bool            // by somebody who is trusted
@@ -298,7 +299,7 @@ func readBounded(path string, most int64) ([]byte, error) {
 }
 
 // compareNames compares the list with the folder, and keeps the entries that are there.
-func (v *verifier) compareNames() error {
+func (v *verifier) compareNames(ctx context.Context) error {
 	if !v.hasList {
 		return nil
 	}
@@ -316,6 +317,13 @@ func (v *verifier) compareNames() error {
 		return err
 	}
 	v.listSum = manifest.Sum(sum.Sum(nil))
+	unlisted := slices.DeleteFunc(slices.Clone(v.files), func(name string) bool { return names[name] || !v.contents[name].model })
+	if err := v.findRenamed(ctx, unlisted); err != nil {
+		return err
+	}
+	for _, s := range v.listed {
+		names[s.Name] = true
+	}
 	for _, name := range v.files {
 		switch {
 		case names[name]:
@@ -345,6 +353,8 @@ func (v *verifier) compareName(s lists.FileSum, names map[string]bool) error {
 		v.report.find(KindList, manifest.SumsName, "lists itself, which no list can do rightly")
 	case gguf.MachineFault(err):
 		return err
+	case errors.Is(err, fs.ErrNotExist) && gguf.IsModelFile(s.Name) && len(v.missing) < maxRenamed:
+		v.missing = append(v.missing, s)
 	case errors.Is(err, fs.ErrNotExist):
 		v.report.find(KindMissing, s.Name, "is listed and not there")
 	case err != nil:
