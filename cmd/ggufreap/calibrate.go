@@ -131,7 +131,7 @@ func calibrateAction(con *ui.Console, c *cli.Context) error {
 	warnOfContext(con, s, campaign)
 	result, err := campaign.Run(c.Context, con, e)
 	switch {
-	case errors.As(err, new(*engine.Gone)) || errors.As(err, new(*engine.Failure)):
+	case errors.As(err, new(*engine.Gone)):
 		return s.named(err)
 	case err != nil:
 		return err
@@ -223,12 +223,10 @@ func readCampaign(c *cli.Context) (*calibration.Campaign, error) {
 		return nil, args.Usagef("--seed is for --self-text, nothing else is random")
 	case c.IsSet("until-stable") && !(k.Stable > 0 && k.Stable <= 1):
 		return nil, args.Usagef("--until-stable is %v, want a share such as 0.98", k.Stable)
-	case c.IsSet("ctx") && (k.Context < 2 || k.Context > 1<<24):
-		return nil, args.Usagef("--ctx is %d, want 2 to %d tokens", k.Context, 1<<24)
 	}
-	for _, name := range []string{"self-text", "keep", "threads", "batch", "ubatch", "gpu-layers"} {
-		if c.IsSet(name) && c.Int(name) < 1 && (name != "gpu-layers" || c.Int(name) < 0) {
-			return nil, args.Usagef("--%s is %d, want a number above 0", name, c.Int(name))
+	for _, f := range calibrateNumbers {
+		if n := c.Int(f.name); c.IsSet(f.name) && (n < f.least || n > f.most) {
+			return nil, args.Usagef("--%s is %d, want %d to %d", f.name, n, f.least, f.most)
 		}
 	}
 	k.DropTail, k.Open.NoMmap = c.String("tail") == "drop", c.String("mmap") == "off"
@@ -240,6 +238,16 @@ func readCampaign(c *cli.Context) (*calibration.Campaign, error) {
 		k.Open.TensorSplit = append(k.Open.TensorSplit, float32(x))
 	}
 	return k, nil
+}
+
+// calibrateNumbers bound what flags may say. A token is not computed alone: llama.cpp has other
+// kernels for it. 512 threads are the most that ggml takes.
+var calibrateNumbers = []struct {
+	name        string
+	least, most int
+}{
+	{"self-text", 2, 1 << 30}, {"ctx", 2, 1 << 24}, {"keep", 1, 1 << 20}, {"threads", 1, 512},
+	{"batch", 1, 1 << 24}, {"ubatch", 3, 1 << 24}, {"gpu-layers", 0, 1 << 20},
 }
 
 // commaList returns the parts of a flag that commas divide.

@@ -290,6 +290,11 @@ func TestCalibrateRefuses(t *testing.T) {
 	fails(t, "one.txt: nothing to measure on: 1 token", "calibrate", "--text", "one.txt", "-o", "s.npz", model)
 	fails(t, "byte 2 is not UTF-8", "calibrate", "--text", "latin.txt", "-o", "s.npz", model)
 	fails(t, "line 2", "calibrate", "--text", "bad.jsonl", "-o", "s.npz", model)
+	fails(t, `error: no device "GPU7": "ggufreap engine" lists`, "calibrate", "--devices", "GPU7", "--self-text", "100", "-o", "s.npz", model)
+	fails(t, "have no RPC backend", "calibrate", "--rpc", "localhost:1", "--self-text", "100", "-o", "s.npz", model)
+	for flag, want := range map[string]string{"ubatch": "3 to", "threads": "1 to 512", "ctx": "2 to", "self-text": "2 to"} {
+		fails(t, "--"+flag+" is 100000000000, want "+want, "calibrate", "--text", "one.txt", "--"+flag, "100000000000", "-o", "s.npz", model)
+	}
 	fails(t, "want a whole number", "calibrate", "--self-text", "many", "-o", "s.npz", model)
 	fails(t, "llama.cpp libraries not found", "calibrate", "--llama-lib", t.TempDir(), "--self-text", "9", "-o", "s.npz", model)
 

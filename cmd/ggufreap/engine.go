@@ -32,7 +32,8 @@ Where to get them:
             linux-x64-cuda, linux-x64-vulkan, linux-arm64, mac-arm64-metal
   source    check out the tag v0.5.0 of llama.cpp and build it with cmake and
             -DBUILD_SHARED_LIBS=ON
-  here      "make engine" in the project's folder does the first
+  here      "make engine" in the project's folder does the first, into .engine
+            there: export GGUFREAP_LLAMA_LIB=FOLDER/.engine
 
 Without an engine every other command works as it does with one.
 

@@ -40,7 +40,7 @@ func deviceList(names []string) (uintptr, error) {
 	for _, name := range names {
 		d := yzma.GGMLBackendDeviceByName(name)
 		if d == 0 {
-			return 0, fmt.Errorf("no device %q", name)
+			return 0, fmt.Errorf("no device %q: \"ggufreap engine\" lists those that there are", name)
 		}
 		list = append(list, uintptr(d))
 	}

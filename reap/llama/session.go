@@ -14,7 +14,7 @@ type SessionOptions struct {
 	Context   int // tokens of a sequence, at most
 	Sequences int // sequences that are computed side by side, 1 when zero
 	// Ubatch is how many tokens are computed at a time, over all sequences: each weight is
-	// read once for them. 512 when zero, and never more than all sequences hold.
+	// read once for them. 512 when zero, 3 at least, and never more than all sequences hold.
 	Ubatch int
 	// LastOnly asks for the logits of each sequence's last token alone. A model's last layer
 	// is then computed for those tokens alone.
@@ -45,7 +45,7 @@ func (m *Model) NewSession(o SessionOptions, observer *Observer) (*Session, erro
 	if o.Ubatch <= 0 {
 		o.Ubatch = 512
 	}
-	o.Ubatch = max(min(o.Ubatch, o.Context*o.Sequences), o.Sequences)
+	o.Ubatch = max(min(o.Ubatch, o.Context*o.Sequences), o.Sequences, 3) // with 3 no piece is a token alone
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.handle == 0 {
