@@ -140,7 +140,7 @@ func (s *selfWriting) stopped(err error) error {
 		return err
 	}
 	if saving := s.save(); saving != nil {
-		return errors.Join(err, saving)
+		return hint.With(err, "what the model wrote is not saved: %v", saving)
 	}
 	return hint.With(err, "what the model wrote is in %s: the same command with --resume goes on", s.Checkpoint())
 }

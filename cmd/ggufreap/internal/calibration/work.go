@@ -90,7 +90,7 @@ func (w *work) stopped(err error) error {
 		return err
 	}
 	if saving := w.save(); saving != nil {
-		return errors.Join(err, saving)
+		return hint.With(err, "what was measured is not saved: %v", saving)
 	}
 	return hint.With(err, "what was measured is in %s: the same command with --resume goes on", w.Checkpoint())
 }

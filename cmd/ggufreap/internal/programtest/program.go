@@ -8,7 +8,6 @@ package programtest
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -98,10 +97,8 @@ func RunCommand(t testing.TB, cmd *exec.Cmd) Result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		if _, ended := errors.AsType[*exec.ExitError](err); !ended {
-			t.Fatal(err)
-		}
+	if err := cmd.Run(); cmd.ProcessState == nil {
+		t.Fatal(err)
 	}
 	return Result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }

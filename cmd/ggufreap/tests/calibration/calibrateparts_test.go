@@ -1,4 +1,4 @@
-package main
+package calibration
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"ggufreap/cmd/ggufreap/internal/programtest"
 )
 
 // TestCalibrateInParts measures a text in parts, and wants the scores and the plan of one run.
@@ -17,29 +19,29 @@ func TestCalibrateInParts(t *testing.T) {
 	line := func(out string, more ...string) []string {
 		return append([]string{"calibrate", "--threads", "1", "--ctx", "512", "--text", "prose=" + prose, "--text", "code=" + code + ":0.5", "-o", out}, append(more, model)...)
 	}
-	works(t, line("s.npz")...)
-	works(t, "plan", "--keep", "16", "--from", "s.json", "-o", "one.plan", model)
+	programtest.Succeed(t, line("s.npz")...)
+	programtest.Succeed(t, "plan", "--keep", "16", "--from", "s.json", "-o", "one.plan", model)
 	for _, parts := range []int{1, 3, 8} {
 		t.Run(fmt.Sprint(parts), func(t *testing.T) {
 			var from []string
 			for i := parts; i >= 1; i-- {
 				name := fmt.Sprintf("s.part-%d-of-%d.sums", i, parts)
 				from = append(from, "--from", name)
-				said := works(t, line("s.npz", "--only", fmt.Sprintf("%d/%d", i, parts))...)
-				if !strings.Contains(said, name) || exists(strings.TrimSuffix(name, "sums")+"checkpoint") {
+				said := programtest.Succeed(t, line("s.npz", "--only", fmt.Sprintf("%d/%d", i, parts))...)
+				if !strings.Contains(said, name) || programtest.Exists(strings.TrimSuffix(name, "sums")+"checkpoint") {
 					t.Errorf("part %d says\n%s", i, said)
 				}
 				if i > 1 {
 					continue
 				}
-				before := readFile(t, name)
-				if said := works(t, line("s.npz", "--only", fmt.Sprintf("%d/%d", i, parts))...); !strings.Contains(said, "by an earlier run") || !bytes.Equal(readFile(t, name), before) {
+				before := programtest.ReadFile(t, name)
+				if said := programtest.Succeed(t, line("s.npz", "--only", fmt.Sprintf("%d/%d", i, parts))...); !strings.Contains(said, "by an earlier run") || !bytes.Equal(programtest.ReadFile(t, name), before) {
 					t.Errorf("part %d again says\n%s", i, said)
 				}
 			}
 			plan := fmt.Sprintf("%d.plan", parts)
-			works(t, append(append([]string{"plan", "--keep", "16", "-o", plan}, from...), model)...)
-			if !bytes.Equal(readFile(t, plan), readFile(t, "one.plan")) {
+			programtest.Succeed(t, append(append([]string{"plan", "--keep", "16", "-o", plan}, from...), model)...)
+			if !bytes.Equal(programtest.ReadFile(t, plan), programtest.ReadFile(t, "one.plan")) {
 				t.Errorf("%d parts give another plan", parts)
 			}
 			if err := os.Mkdir("joined", 0o777); err != nil {
@@ -47,11 +49,11 @@ func TestCalibrateInParts(t *testing.T) {
 			}
 			defer os.RemoveAll("joined")
 			for i := 1; i <= parts; i++ {
-				writeText(t, fmt.Sprintf("joined/s.part-%d-of-%d.sums", i, parts), string(readFile(t, fmt.Sprintf("s.part-%d-of-%d.sums", i, parts))))
+				programtest.WriteText(t, fmt.Sprintf("joined/s.part-%d-of-%d.sums", i, parts), string(programtest.ReadFile(t, fmt.Sprintf("s.part-%d-of-%d.sums", i, parts))))
 			}
-			said := works(t, "assemble", fmt.Sprintf("joined/s.part-%d-of-%d.sums", parts, parts))
+			said := programtest.Succeed(t, "assemble", fmt.Sprintf("joined/s.part-%d-of-%d.sums", parts, parts))
 			for _, name := range []string{"s.npz", "s.json"} {
-				if !strings.Contains(said, name) || !bytes.Equal(readFile(t, "joined/"+name), readFile(t, name)) {
+				if !strings.Contains(said, name) || !bytes.Equal(programtest.ReadFile(t, "joined/"+name), programtest.ReadFile(t, name)) {
 					t.Errorf("%d parts give another %s: %s", parts, name, said)
 				}
 			}
@@ -77,11 +79,11 @@ func TestCalibrateInParts(t *testing.T) {
 	if err := os.Rename("s.part-1-of-3.sums", "away"); err != nil {
 		t.Fatal(err)
 	}
-	if r := ggufreap(t, "assemble", "--wait", "0s", "s.part-2-of-3.sums"); r.code != exitDiffers || !strings.Contains(r.stdout, "--array=1\n") {
-		t.Errorf("a missing part: exit %d, %s%s", r.code, r.stdout, r.stderr)
+	if r := programtest.Run(t, "assemble", "--wait", "0s", "s.part-2-of-3.sums"); r.Code != programtest.Differs || !strings.Contains(r.Stdout, "--array=1\n") {
+		t.Errorf("a missing part: exit %d, %s%s", r.Code, r.Stdout, r.Stderr)
 	}
-	if r := ggufreap(t, "assemble", "--json", "--wait", "0s", "s.part-2-of-3.sums"); r.code != exitDiffers || !strings.Contains(r.stdout, `"array": "1"`) {
-		t.Errorf("a missing part: exit %d, %s%s", r.code, r.stdout, r.stderr)
+	if r := programtest.Run(t, "assemble", "--json", "--wait", "0s", "s.part-2-of-3.sums"); r.Code != programtest.Differs || !strings.Contains(r.Stdout, `"array": "1"`) {
+		t.Errorf("a missing part: exit %d, %s%s", r.Code, r.Stdout, r.Stderr)
 	}
 	if err := os.Rename("away", "s.part-1-of-3.sums"); err != nil {
 		t.Fatal(err)
@@ -93,14 +95,14 @@ func TestCalibrateInParts(t *testing.T) {
 	fails(t, "--until-stable and --only exclude each other", line("s.npz", "--only", "2/3", "--until-stable", "0.9")...)
 	fails(t, "there are 3 parts", line("s.npz", "--only", "4/3")...)
 	t.Setenv("JOB_COMPLETION_INDEX", "1")
-	if said := works(t, line("s.npz", "--only", "auto/3")...); !strings.Contains(said, "2 of 3") {
+	if said := programtest.Succeed(t, line("s.npz", "--only", "auto/3")...); !strings.Contains(said, "2 of 3") {
 		t.Errorf("with an index of the scheduler: %s", said)
 	}
-	data := readFile(t, "s.part-2-of-3.sums")
+	data := programtest.ReadFile(t, "s.part-2-of-3.sums")
 	data[len(data)/2] ^= 1
 	if err := os.WriteFile("s.part-2-of-3.sums", data, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	fails(t, "a damaged part of a calibration", line("s.npz", "--only", "2/3")...)
-	works(t, line("s.npz", "--only", "2/3", "--force")...)
+	programtest.Succeed(t, line("s.npz", "--only", "2/3", "--force")...)
 }

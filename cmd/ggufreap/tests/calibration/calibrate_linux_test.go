@@ -1,17 +1,16 @@
-package main
+package calibration
 
 import (
 	"bytes"
-	"context"
-	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/cmd/ggufreap/internal/programtest"
 )
 
 // smallDisk mounts a file system in memory until the test ends.
@@ -41,33 +40,30 @@ func TestCalibrateFullDisk(t *testing.T) {
 		t.Helper()
 		said := ""
 		for wait := 300 * time.Millisecond; !strings.Contains(said, want); wait = wait * 5 / 4 {
-			ctx, cancel := context.WithTimeout(t.Context(), wait)
-			var stderr bytes.Buffer
-			code := run(ctx, ui.New(nil, io.Discard, &stderr), nil, append(append([]string{"ggufreap"}, args...), append(more, model)...))
-			cancel()
-			if said = stderr.String(); code == exitOK {
+			r := interruptedAfter(t, wait, slices.Concat(args, more, []string{model})...)
+			if said = r.Stderr; r.Code == programtest.OK {
 				t.Fatalf("no run says %q", want)
 			}
 		}
 	}
 	interrupt("--resume goes on")
-	saved := readFile(t, filepath.Join(disk, "s.checkpoint"))
+	saved := programtest.ReadFile(t, filepath.Join(disk, "s.checkpoint"))
 	filler := filepath.Join(disk, "filler")
 	if err := os.WriteFile(filler, bytes.Repeat([]byte{1}, 1<<20), 0o666); err == nil {
 		t.Fatal("the disk is not full")
 	}
 	interrupt(syscall.ENOSPC.Error(), "--resume")
-	if names, _ := filepath.Glob(filepath.Join(disk, "*")); len(names) != 2 || !bytes.Equal(readFile(t, filepath.Join(disk, "s.checkpoint")), saved) {
+	if names, _ := filepath.Glob(filepath.Join(disk, "*")); len(names) != 2 || !bytes.Equal(programtest.ReadFile(t, filepath.Join(disk, "s.checkpoint")), saved) {
 		t.Errorf("the disk holds %q", names)
 	}
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
 	whole := filepath.Join(t.TempDir(), "s.npz")
-	works(t, "calibrate", "--quiet", "--threads", "1", "--text", text, "-o", whole, model)
-	works(t, append(args, "--resume", model)...)
+	programtest.Succeed(t, "calibrate", "--quiet", "--threads", "1", "--text", text, "-o", whole, model)
+	programtest.Succeed(t, append(args, "--resume", model)...)
 	for _, ending := range []string{".npz", ".json"} {
-		if !bytes.Equal(readFile(t, filepath.Join(disk, "s"+ending)), readFile(t, strings.TrimSuffix(whole, ".npz")+ending)) {
+		if !bytes.Equal(programtest.ReadFile(t, filepath.Join(disk, "s"+ending)), programtest.ReadFile(t, strings.TrimSuffix(whole, ".npz")+ending)) {
 			t.Errorf("%s differs from that of a run on a disk with room", ending)
 		}
 	}

@@ -1,10 +1,12 @@
-package main
+package calibration
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ggufreap/cmd/ggufreap/internal/programtest"
 
 	"ggufreap/cmd/ggufreap/internal/engines"
 	"ggufreap/gguf"
@@ -16,9 +18,9 @@ func TestEngineJudges(t *testing.T) {
 	withEngine(t)
 	t.Chdir(t.TempDir())
 	sound := gguftest.K3(gguftest.K3Options{Experts: 64, Used: 4})
-	write(t, sound, gguf.Split{Shards: 2})
+	programtest.Write(t, sound, gguf.Split{Shards: 2})
 	for _, args := range [][]string{{"inspect", "--engine", "--ctx", "100000", "K3-00001-of-00002.gguf"}, {"verify", "--fast", "--engine", "--ctx", "100000", "."}} {
-		said := works(t, args...)
+		said := programtest.Succeed(t, args...)
 		for _, want := range []string{"llama.cpp 0.5.0", "would load it", "for 100,000 tokens of context", "recurrent state"} {
 			if !strings.Contains(said, want) {
 				t.Errorf("%q says\n%swant %q", args, said, want)
@@ -28,24 +30,24 @@ func TestEngineJudges(t *testing.T) {
 			t.Errorf("%q says that no engine was asked", args)
 		}
 	}
-	said := works(t, "inspect", "--json", "--engine", "--ctx", "4096", "K3-00001-of-00002.gguf")
+	said := programtest.Succeed(t, "inspect", "--json", "--engine", "--ctx", "4096", "K3-00001-of-00002.gguf")
 	for _, want := range []string{`"loads": true`, `"part": "recurrent state"`, `"weight_bytes": 2093616`} {
 		if !strings.Contains(said, want) {
 			t.Errorf("inspect --json says\n%swant %q", said, want)
 		}
 	}
-	if _, err := validate([]byte(said)); err != nil {
+	if _, err := programtest.Validate([]byte(said)); err != nil {
 		t.Error(err)
 	}
 	for _, args := range [][]string{{"prune", "--keep", "32", "-o", "pruned", "K3-00001-of-00002.gguf"}, {"reshard", "--shards", "1", "-o", "merged", "pruned"}} {
-		if said := works(t, args...); !strings.Contains(said, "engine          llama.cpp 0.5.0") {
+		if said := programtest.Succeed(t, args...); !strings.Contains(said, "engine          llama.cpp 0.5.0") {
 			t.Errorf("%q says\n%s", args, said)
 		}
 	}
-	if said := works(t, "prune", "--engine=false", "--keep", "32", "-o", "unjudged", "K3-00001-of-00002.gguf"); strings.Contains(said, "would load it") {
+	if said := programtest.Succeed(t, "prune", "--engine=false", "--keep", "32", "-o", "unjudged", "K3-00001-of-00002.gguf"); strings.Contains(said, "would load it") {
 		t.Errorf("an engine was asked:\n%s", said)
 	}
-	if digest := readFile(t, "pruned/MANIFEST.sha256"); string(digest) != string(readFile(t, "unjudged/MANIFEST.sha256")) {
+	if digest := programtest.ReadFile(t, "pruned/MANIFEST.sha256"); string(digest) != string(programtest.ReadFile(t, "unjudged/MANIFEST.sha256")) {
 		t.Error("the release depends on whether an engine was asked")
 	}
 }
@@ -56,28 +58,28 @@ func TestEngineRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	spec := gguftest.K3(gguftest.K3Options{Experts: 64, Used: 4}).Clone()
 	spec.Metadata.Set("tokenizer.ggml.pre", gguf.TextValue("none-such")) // no rule of ours knows what there is
-	write(t, spec, gguf.Split{})
-	if r := ggufreap(t, "verify", "--fast", "--engine", "K3.gguf"); r.code != exitDiffers || !strings.Contains(r.stdout, "does not load it") {
-		t.Errorf("verify: exit %d\n%s", r.code, r.stdout)
+	programtest.Write(t, spec, gguf.Split{})
+	if r := programtest.Run(t, "verify", "--fast", "--engine", "K3.gguf"); r.Code != programtest.Differs || !strings.Contains(r.Stdout, "does not load it") {
+		t.Errorf("verify: exit %d\n%s", r.Code, r.Stdout)
 	}
-	if said := ggufreap(t, "inspect", "--engine", "K3.gguf").stdout; !strings.Contains(said, "does not load it") {
+	if said := programtest.Run(t, "inspect", "--engine", "K3.gguf").Stdout; !strings.Contains(said, "does not load it") {
 		t.Errorf("inspect says\n%s", said)
 	}
-	refusal := works(t, "inspect", "--json", "--engine", "K3.gguf")
-	if _, err := validate([]byte(refusal)); err != nil || !strings.Contains(refusal, `"loads": false`) {
+	refusal := programtest.Succeed(t, "inspect", "--json", "--engine", "K3.gguf")
+	if _, err := programtest.Validate([]byte(refusal)); err != nil || !strings.Contains(refusal, `"loads": false`) {
 		t.Errorf("inspect --json says\n%s(%v)", refusal, err)
 	}
 	for _, args := range [][]string{{"edit", "--set", "general.name=x", "-o", "out", "K3.gguf"}, {"prune", "--keep", "32", "-o", "out", "K3.gguf"}, {"reshard", "--shards", "2", "-o", "out", "K3.gguf"}} {
 		fails(t, "would not load it", args...)
-		if exists("out") {
+		if programtest.Exists("out") {
 			t.Errorf("%q: something was written", args)
 		}
 	}
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "ggufreap-headers*")); len(left) > 0 {
 		t.Errorf("headers are left in the temporary folder: %q", left)
 	}
-	works(t, "reshard", "--engine=false", "--shards", "2", "-o", "out", "K3.gguf")
+	programtest.Succeed(t, "reshard", "--engine=false", "--shards", "2", "-o", "out", "K3.gguf")
 	t.Setenv(engines.Variable, "off")
-	works(t, "reshard", "--shards", "2", "-o", "out2", "K3.gguf")
+	programtest.Succeed(t, "reshard", "--shards", "2", "-o", "out2", "K3.gguf")
 	fails(t, "no engine", "reshard", "--engine", "--shards", "2", "-o", "out3", "K3.gguf")
 }

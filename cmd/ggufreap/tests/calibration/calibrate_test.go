@@ -1,4 +1,4 @@
-package main
+package calibration
 
 import (
 	"bytes"
@@ -6,13 +6,15 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"ggufreap/cmd/ggufreap/internal/programtest"
+
 	"ggufreap/cmd/ggufreap/internal/engines"
-	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
 	"ggufreap/reap/engine/enginetest"
@@ -32,7 +34,7 @@ func withEngine(t *testing.T) {
 // trained is the trained model of the project.
 func trained(t *testing.T, name string) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join("..", "..", "testdata", "trained", name))
+	path, err := filepath.Abs(filepath.Join("..", "..", "..", "..", "testdata", "trained", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,21 +60,22 @@ func head(t *testing.T, name string, size int) string {
 	return path
 }
 
-// works runs the program and wants it to succeed.
-func works(t *testing.T, args ...string) string {
+// interruptedAfter runs the program, interrupts it after some time, and returns how it ended.
+func interruptedAfter(t *testing.T, wait time.Duration, args ...string) programtest.Result {
 	t.Helper()
-	r := ggufreap(t, args...)
-	if r.code != exitOK {
-		t.Fatalf("%q: exit %d\n%s%s", args, r.code, r.stdout, r.stderr)
-	}
-	return r.stdout
+	path := programtest.Path(t)
+	ctx, cancel := context.WithTimeout(t.Context(), wait)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	return programtest.RunCommand(t, cmd)
 }
 
 // fails runs the program and wants an error with the given words.
 func fails(t *testing.T, want string, args ...string) {
 	t.Helper()
-	if r := ggufreap(t, args...); r.code != exitFailed || !strings.Contains(r.stderr, want) {
-		t.Errorf("%q: exit %d, stderr %q, want %q", args, r.code, r.stderr, want)
+	if r := programtest.Run(t, args...); r.Code != programtest.Failed || !strings.Contains(r.Stderr, want) {
+		t.Errorf("%q: exit %d, stderr %q, want %q", args, r.Code, r.Stderr, want)
 	}
 }
 
@@ -83,61 +86,58 @@ func TestCalibrateToRelease(t *testing.T) {
 	prose, code := head(t, "prose.calib.txt", 6000), head(t, "code.calib.txt", 6000)
 	withEngine(t)
 	t.Chdir(t.TempDir())
-	said := works(t, "calibrate", "--threads", "1", "--text", "prose="+prose, "--text", "code="+code, "--keep", "16", "-o", "s.npz", model)
+	said := programtest.Succeed(t, "calibrate", "--threads", "1", "--text", "prose="+prose, "--text", "code="+code, "--keep", "16", "-o", "s.npz", model)
 	for _, want := range []string{"96 of 96 got a token, in 3 layers", "text            prose, 6,000 tokens", "llama.cpp 0.5.0", "agreement       two halves"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("calibrate says\n%swant %q", said, want)
 		}
 	}
-	if exists("s.checkpoint") {
+	if programtest.Exists("s.checkpoint") {
 		t.Error("a checkpoint is left")
 	}
 	for _, scores := range []string{"s.npz", "s.json"} {
-		said := works(t, "plan", "--keep", "16", "--from", scores, "-o", scores+".plan", model)
+		said := programtest.Succeed(t, "plan", "--keep", "16", "--from", scores, "-o", scores+".plan", model)
 		if !strings.Contains(said, "measured on text") || !strings.Contains(said, "12,000 tokens") || !strings.Contains(said, "llama.cpp 0.5.0") {
 			t.Errorf("plan of %s says\n%s", scores, said)
 		}
 	}
 	keeps := func(name string) string {
-		_, lists, _ := strings.Cut(string(readFile(t, name)), `"layers"`)
+		_, lists, _ := strings.Cut(string(programtest.ReadFile(t, name)), `"layers"`)
 		return lists
 	}
 	if keeps("s.npz.plan") != keeps("s.json.plan") {
 		t.Error("npz and document give other keep lists")
 	}
-	if said := works(t, "calibrate", "--json", "--force", "--threads", "1", "--text", prose, "-o", "j.npz", model); !strings.Contains(said, `"schema": "ggufreap/calibration/v1"`) || !strings.Contains(said, `"overlap": 0.`) {
+	if said := programtest.Succeed(t, "calibrate", "--json", "--force", "--threads", "1", "--text", prose, "-o", "j.npz", model); !strings.Contains(said, `"schema": "ggufreap/calibration/v1"`) || !strings.Contains(said, `"overlap": 0.`) {
 		t.Errorf("calibrate --json says\n%s", said)
 	}
-	works(t, "prune", "--plan", "s.json.plan", "-o", "release", model)
-	works(t, "verify", "release")
+	programtest.Succeed(t, "prune", "--plan", "s.json.plan", "-o", "release", model)
+	programtest.Succeed(t, "verify", "release")
 }
 
 // An interrupted run that goes on gives the bits of one that was not interrupted.
 func TestCalibrateResumed(t *testing.T) {
 	model := head(t, "dots1-trained-Q8_0.gguf", 1<<30)
-	text := head(t, "german.calib.txt", 40000)
+	text := head(t, "german.calib.txt", 20000)
 	withEngine(t)
 	t.Chdir(t.TempDir())
 	args := func(out string, more ...string) []string {
 		return append([]string{"calibrate", "--quiet", "--threads", "1", "--text", text, "-o", out}, append(more, model)...)
 	}
-	works(t, args("whole.npz")...)
+	programtest.Succeed(t, args("whole.npz")...)
 
 	interrupted := false
 	for wait := 200 * time.Millisecond; !interrupted && wait < time.Minute; wait = wait * 3 / 2 {
-		ctx, cancel := context.WithTimeout(t.Context(), wait)
-		var stderr bytes.Buffer
-		code := run(ctx, ui.New(nil, io.Discard, &stderr), nil, append([]string{"ggufreap"}, args("part.npz", "--resume")...))
-		cancel()
-		if code == exitOK {
+		r := interruptedAfter(t, wait, args("part.npz", "--resume")...)
+		if r.Code == programtest.OK {
 			break
 		}
-		interrupted = exists("part.checkpoint") && strings.Contains(stderr.String(), "--resume goes on")
+		interrupted = programtest.Exists("part.checkpoint") && strings.Contains(r.Stderr, "--resume goes on")
 	}
 	if !interrupted {
 		t.Fatal("no run was interrupted in the middle")
 	}
-	if exists("part.npz") {
+	if programtest.Exists("part.npz") {
 		t.Error("scores of an interrupted run are there")
 	}
 	fails(t, "an earlier run was interrupted", args("part.npz")...)
@@ -154,15 +154,15 @@ func TestCalibrateResumed(t *testing.T) {
 			fails(t, "model's files was", args("part.npz", "--resume")...)
 		}
 	}
-	works(t, args("part.npz", "--resume")...)
+	programtest.Succeed(t, args("part.npz", "--resume")...)
 	for _, ending := range []string{".npz", ".json"} {
-		if !bytes.Equal(readFile(t, "part"+ending), readFile(t, "whole"+ending)) {
+		if !bytes.Equal(programtest.ReadFile(t, "part"+ending), programtest.ReadFile(t, "whole"+ending)) {
 			t.Errorf("%s differs from that of a run that was not interrupted", ending)
 		}
 	}
 }
 
-// A checkpoint that cannot be written is an error that names it, and no scores are written.
+// A checkpoint that cannot be written is told with its name, and no scores are written.
 func TestCalibrateCheckpointThatCannotBeWritten(t *testing.T) {
 	model := trained(t, "dots1-trained-Q8_0.gguf")
 	text := head(t, "german.calib.txt", 200000)
@@ -173,12 +173,9 @@ func TestCalibrateCheckpointThatCannotBeWritten(t *testing.T) {
 	}
 	said := ""
 	for wait := 500 * time.Millisecond; !strings.Contains(said, "s.checkpoint") && wait < time.Minute; wait = wait * 3 / 2 {
-		ctx, cancel := context.WithTimeout(t.Context(), wait)
-		var stderr bytes.Buffer
-		code := run(ctx, ui.New(nil, io.Discard, &stderr), nil, []string{"ggufreap", "calibrate", "--force", "--threads", "1", "--text", text, "-o", "s.npz", model})
-		cancel()
-		if said = stderr.String(); code == exitOK || exists("s.npz") {
-			t.Fatalf("exit %d: %s", code, said)
+		r := interruptedAfter(t, wait, "calibrate", "--force", "--threads", "1", "--text", text, "-o", "s.npz", model)
+		if said = r.Stderr; r.Code == programtest.OK || programtest.Exists("s.npz") {
+			t.Fatalf("exit %d: %s", r.Code, said)
 		}
 	}
 	if !strings.Contains(said, "s.checkpoint exists and is not a regular file") {
@@ -193,12 +190,12 @@ func TestCalibrateUntilStable(t *testing.T) {
 	withEngine(t)
 	t.Chdir(t.TempDir())
 	for _, out := range []string{"a.npz", "b.npz"} {
-		said := works(t, "calibrate", "--threads", "1", "--text", text, "--keep", "16", "--until-stable", "0.6", "-o", out, model)
+		said := programtest.Succeed(t, "calibrate", "--threads", "1", "--text", text, "--keep", "16", "--until-stable", "0.6", "-o", out, model)
 		if !strings.Contains(said, "stopped as ") || !strings.Contains(said, "each half's choice keeps") {
 			t.Errorf("calibrate says\n%s", said)
 		}
 	}
-	if !bytes.Equal(readFile(t, "a.npz"), readFile(t, "b.npz")) {
+	if !bytes.Equal(programtest.ReadFile(t, "a.npz"), programtest.ReadFile(t, "b.npz")) {
 		t.Error("two runs stopped at different places")
 	}
 	var document struct {
@@ -207,7 +204,7 @@ func TestCalibrateUntilStable(t *testing.T) {
 		Overlap   float64 `json:"overlap"`
 		Early     bool    `json:"stopped_early"`
 	}
-	said := works(t, "calibrate", "--json", "--threads", "1", "--text", text, "--keep", "16", "--until-stable", "0.8", "-o", "c.npz", model)
+	said := programtest.Succeed(t, "calibrate", "--json", "--threads", "1", "--text", text, "--keep", "16", "--until-stable", "0.8", "-o", "c.npz", model)
 	if err := json.Unmarshal([]byte(said), &document); err != nil {
 		t.Fatal(err)
 	}
@@ -221,11 +218,11 @@ func TestCalibrateChat(t *testing.T) {
 	spec := gguftest.K3(gguftest.K3Options{Experts: 32, Used: 4})
 	withEngine(t)
 	t.Chdir(t.TempDir())
-	write(t, spec, gguf.Split{})
+	programtest.Write(t, spec, gguf.Split{})
 	chatty := spec.Clone()
 	chatty.Name = "Chatty"
 	chatty.Metadata.Set("tokenizer.chat_template", gguf.TextValue("{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"))
-	write(t, chatty, gguf.Split{})
+	programtest.Write(t, chatty, gguf.Split{})
 	for name, data := range map[string]string{
 		"chat.jsonl": `{"messages": [{"role": "user", "content": "in the end"}, {"role": "assistant", "content": "an error"}]}` + "\n",
 		"chat.txt":   "<|im_start|>user\nin the end<|im_end|>\n<|im_start|>assistant\nan error<|im_end|>\n",
@@ -235,10 +232,10 @@ func TestCalibrateChat(t *testing.T) {
 		}
 	}
 	fails(t, "has no chat template", "calibrate", "--text", "chat.jsonl", "-o", "none.npz", "K3.gguf")
-	works(t, "calibrate", "--text", "chat.jsonl", "-o", "own.npz", "Chatty.gguf")
-	works(t, "calibrate", "--text", "chat.jsonl", "--template", "chatml", "-o", "named.npz", "K3.gguf")
-	works(t, "calibrate", "--text", "chat.txt", "--special", "-o", "plain.npz", "K3.gguf")
-	if !bytes.Equal(readFile(t, "own.npz"), readFile(t, "named.npz")) || !bytes.Equal(readFile(t, "named.npz"), readFile(t, "plain.npz")) {
+	programtest.Succeed(t, "calibrate", "--text", "chat.jsonl", "-o", "own.npz", "Chatty.gguf")
+	programtest.Succeed(t, "calibrate", "--text", "chat.jsonl", "--template", "chatml", "-o", "named.npz", "K3.gguf")
+	programtest.Succeed(t, "calibrate", "--text", "chat.txt", "--special", "-o", "plain.npz", "K3.gguf")
+	if !bytes.Equal(programtest.ReadFile(t, "own.npz"), programtest.ReadFile(t, "named.npz")) || !bytes.Equal(programtest.ReadFile(t, "named.npz"), programtest.ReadFile(t, "plain.npz")) {
 		t.Error("the template and its text give other scores")
 	}
 	fails(t, "does not know the", "calibrate", "--text", "chat.jsonl", "--template", "no such thing", "-o", "x.npz", "K3.gguf")
@@ -250,21 +247,21 @@ func TestCalibrateOnSelfWrittenText(t *testing.T) {
 	withEngine(t)
 	t.Chdir(t.TempDir())
 	for _, out := range []string{"a.npz", "b.npz"} {
-		said := works(t, "calibrate", "--threads", "1", "--ctx", "64", "--self-text", "900", "--seed", "3", "-o", out, model)
+		said := programtest.Succeed(t, "calibrate", "--threads", "1", "--ctx", "64", "--self-text", "900", "--seed", "3", "-o", out, model)
 		if !strings.Contains(said, "that the model wrote") {
 			t.Errorf("calibrate says\n%s", said)
 		}
 	}
-	if !bytes.Equal(readFile(t, "a.npz"), readFile(t, "b.npz")) || !bytes.Equal(readFile(t, "a.self.jsonl"), readFile(t, "b.self.jsonl")) {
+	if !bytes.Equal(programtest.ReadFile(t, "a.npz"), programtest.ReadFile(t, "b.npz")) || !bytes.Equal(programtest.ReadFile(t, "a.self.jsonl"), programtest.ReadFile(t, "b.self.jsonl")) {
 		t.Error("two runs with one seed differ")
 	}
-	works(t, "calibrate", "--threads", "1", "--ctx", "64", "--self-text", "900", "--seed", "4", "-o", "c.npz", model)
-	if bytes.Equal(readFile(t, "a.self.jsonl"), readFile(t, "c.self.jsonl")) {
+	programtest.Succeed(t, "calibrate", "--threads", "1", "--ctx", "64", "--self-text", "900", "--seed", "4", "-o", "c.npz", model)
+	if bytes.Equal(programtest.ReadFile(t, "a.self.jsonl"), programtest.ReadFile(t, "c.self.jsonl")) {
 		t.Error("another seed writes the same text")
 	}
 	// The tokens can be measured again as they are.
-	works(t, "calibrate", "--threads", "1", "--ctx", "64", "--text", "self=a.self.jsonl", "-o", "again.npz", model)
-	if !bytes.Equal(readFile(t, "again.npz"), readFile(t, "a.npz")) {
+	programtest.Succeed(t, "calibrate", "--threads", "1", "--ctx", "64", "--text", "self=a.self.jsonl", "-o", "again.npz", model)
+	if !bytes.Equal(programtest.ReadFile(t, "again.npz"), programtest.ReadFile(t, "a.npz")) {
 		t.Error("the text that was kept gives other scores")
 	}
 }
@@ -302,12 +299,12 @@ func TestCalibrateRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, llama4, gguf.Split{})
+	programtest.Write(t, llama4, gguf.Split{})
 	fails(t, "scale the input of the experts", "calibrate", "--self-text", "9", "-o", "s.npz", "llama4.gguf")
 
 	gating := gguftest.K3(gguftest.K3Options{Experts: 64, Used: 4}).Clone()
 	gating.Metadata.Set(gating.Metadata.ArchKey("expert_gating_func"), gguf.Uint32Value(99))
-	write(t, gating, gguf.Split{})
+	programtest.Write(t, gating, gguf.Split{})
 	fails(t, "fatal error", "calibrate", "--self-text", "90", "-o", "s.npz", "K3.gguf")
 	if left, _ := filepath.Glob("s.*"); len(left) > 0 {
 		t.Errorf("files are left: %q", left)
@@ -317,13 +314,13 @@ func TestCalibrateRefuses(t *testing.T) {
 func TestEngineSaysWhatIsThere(t *testing.T) {
 	fails(t, "no engine", "engine")
 	withEngine(t)
-	said := works(t, "engine")
+	said := programtest.Succeed(t, "engine")
 	for _, want := range []string{"llama.cpp       0.5.0", "devices         CPU", "known to work   0.5.0"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("engine says\n%swant %q", said, want)
 		}
 	}
-	if said := works(t, "engine", "--json"); !strings.Contains(said, `"schema": "ggufreap/engine/v1"`) {
+	if said := programtest.Succeed(t, "engine", "--json"); !strings.Contains(said, `"schema": "ggufreap/engine/v1"`) {
 		t.Errorf("engine --json says\n%s", said)
 	}
 	fails(t, "llama.cpp libraries not found", "engine", "--llama-lib", t.TempDir())
@@ -336,7 +333,7 @@ func TestEngineSaysWhatIsThere(t *testing.T) {
 func TestDemoCalibrates(t *testing.T) {
 	withEngine(t)
 	t.Chdir(t.TempDir())
-	said := works(t, "demo")
+	said := programtest.Succeed(t, "demo")
 	for _, want := range []string{"$ ggufreap calibrate --self-text 2048", "that the model wrote", "measured on text", "would load it", "nothing found"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the demo says\n%swant %q", said, want)
@@ -357,26 +354,23 @@ func TestCalibrateResumedWhileWriting(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	works(t, args("whole/s.npz")...)
+	programtest.Succeed(t, args("whole/s.npz")...)
 	interrupted := false
 	for wait := 300 * time.Millisecond; !interrupted && wait < 5*time.Minute; wait = wait * 5 / 4 {
-		ctx, cancel := context.WithTimeout(t.Context(), wait)
-		var stderr bytes.Buffer
-		code := run(ctx, ui.New(nil, io.Discard, &stderr), nil, append([]string{"ggufreap"}, args("part/s.npz", "--force")...))
-		cancel()
-		if code == exitOK {
+		r := interruptedAfter(t, wait, args("part/s.npz", "--force")...)
+		if r.Code == programtest.OK {
 			t.Fatal("no run was interrupted while the model wrote")
 		}
-		interrupted = strings.Contains(stderr.String(), "what the model wrote is in part/s.checkpoint") && exists("part/s.checkpoint")
+		interrupted = strings.Contains(r.Stderr, "what the model wrote is in part/s.checkpoint") && programtest.Exists("part/s.checkpoint")
 	}
 	fails(t, "self-written text was", "calibrate", "--resume", "--self-text", "3000", "--seed", "9", "-o", "part/s.npz", model)
-	works(t, args("part/s.npz", "--resume")...)
+	programtest.Succeed(t, args("part/s.npz", "--resume")...)
 	for _, ending := range []string{".npz", ".json", ".self.jsonl"} {
-		if !bytes.Equal(readFile(t, "part/s"+ending), readFile(t, "whole/s"+ending)) {
+		if !bytes.Equal(programtest.ReadFile(t, "part/s"+ending), programtest.ReadFile(t, "whole/s"+ending)) {
 			t.Errorf("%s differs from that of a run that was not interrupted", ending)
 		}
 	}
-	if exists("part/s.checkpoint") {
+	if programtest.Exists("part/s.checkpoint") {
 		t.Error("the checkpoint is left")
 	}
 }
@@ -386,14 +380,14 @@ func TestCalibratePrints(t *testing.T) {
 	model := trained(t, "dots1-trained-Q8_0.gguf")
 	withEngine(t)
 	t.Chdir(t.TempDir())
-	works(t, "calibrate", "--self-text", "300", "-o", "s.json", model)
+	programtest.Succeed(t, "calibrate", "--self-text", "300", "-o", "s.json", model)
 	written, err := filepath.Glob("*")
 	if err != nil || len(written) != 3 {
 		t.Errorf("%q were written (%v)", written, err)
 	}
 	os.Mkdir("empty", 0o777)
 	t.Chdir("empty")
-	if said := works(t, "calibrate", "--self-text", "300", "-o", "-", model); said != strings.Replace(string(readFile(t, "../s.json")), `"s.self.jsonl"`, `"self.jsonl"`, 1) {
+	if said := programtest.Succeed(t, "calibrate", "--self-text", "300", "-o", "-", model); said != strings.Replace(string(programtest.ReadFile(t, "../s.json")), `"s.self.jsonl"`, `"self.jsonl"`, 1) {
 		t.Errorf("printed:\n%.2000s", said)
 	}
 	if written, _ := filepath.Glob("*"); len(written) > 0 {
@@ -408,15 +402,15 @@ func TestCalibrateChecksItsOutput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	fails(t, "want a name that ends in .npz or .json", "calibrate", "--self-text", "100", "-o", "t.txt", model)
 	fails(t, "leave out --resume and --json", "calibrate", "--self-text", "100", "--json", "-o", "-", model)
-	r := ggufreap(t, "calibrate", "--self-text", "100", "-o", "none/s.npz", model)
-	if r.code != exitFailed || !strings.HasPrefix(r.stderr, "ggufreap: error: writing none/s.npz: no such file") {
-		t.Errorf("a folder that is not there: exit %d: %s", r.code, r.stderr)
+	r := programtest.Run(t, "calibrate", "--self-text", "100", "-o", "none/s.npz", model)
+	if r.Code != programtest.Failed || !strings.HasPrefix(r.Stderr, "ggufreap: error: writing none/s.npz: no such file") {
+		t.Errorf("a folder that is not there: exit %d: %s", r.Code, r.Stderr)
 	}
 	if err := os.WriteFile("s.self.jsonl", []byte("mine"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	fails(t, "output s.self.jsonl exists", "calibrate", "--self-text", "100", "-o", "s.npz", model)
-	if r := ggufreap(t, "calibrate", "--ctx", "300", "--self-text", "40", "-o", "long.npz", model); r.code != exitOK || !strings.Contains(r.stderr, "--ctx 300 is more than the 256 tokens") {
-		t.Errorf("chunks longer than the model was trained on: exit %d: %s", r.code, r.stderr)
+	if r := programtest.Run(t, "calibrate", "--ctx", "300", "--self-text", "40", "-o", "long.npz", model); r.Code != programtest.OK || !strings.Contains(r.Stderr, "--ctx 300 is more than the 256 tokens") {
+		t.Errorf("chunks longer than the model was trained on: exit %d: %s", r.Code, r.Stderr)
 	}
 }

@@ -1,0 +1,9 @@
+package calibration
+
+import (
+	"testing"
+
+	"ggufreap/cmd/ggufreap/internal/programtest"
+)
+
+func TestMain(m *testing.M) { programtest.Main(m) }
