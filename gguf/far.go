@@ -32,6 +32,9 @@ type Folder interface {
 const (
 	// maxFarParsers is how many headers far away are read side by side.
 	maxFarParsers = 16
+	// maxFarRivals bounds the artifacts of a folder of which headers are fetched to tell the
+	// model from what goes beside it.
+	maxFarRivals = 8
 	// maxAskedShards bounds the shards that are asked for one by one where there is no
 	// listing.
 	maxAskedShards = 1024
@@ -47,7 +50,7 @@ const (
 func OpenFolder(dir Folder, name string, opts ...Option) (*Model, error) {
 	return openWith(opts, func(o *opener) (*Model, error) {
 		o.far = dir
-		names, err := farNames(dir, name)
+		names, err := o.farNames(dir, name)
 		if err != nil {
 			return nil, err
 		}
@@ -59,7 +62,7 @@ func OpenFolder(dir Folder, name string, opts ...Option) (*Model, error) {
 }
 
 // farNames lists the files of an artifact in a folder.
-func farNames(dir Folder, name string) ([]string, error) {
+func (o *opener) farNames(dir Folder, name string) ([]string, error) {
 	all, err := dir.Names()
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
@@ -79,6 +82,9 @@ func farNames(dir Folder, name string) ([]string, error) {
 			artifacts = append(artifacts, family)
 		}
 	}
+	if len(artifacts) > 1 && len(artifacts) <= maxFarRivals {
+		artifacts = o.setFarAside(artifacts)
+	}
 	switch len(artifacts) {
 	case 0:
 		return nil, fmt.Errorf("%s: no .gguf file in this folder", printable(dir.Name()))
@@ -90,6 +96,29 @@ func farNames(dir Folder, name string) ([]string, error) {
 		first = append(first, family[0])
 	}
 	return nil, fmt.Errorf("%s: holds %s, name one of them: %s", printable(dir.Name()), words.Count(len(artifacts), "model"), nameList(first))
+}
+
+// setFarAside leaves out what goes beside a model, where there is one: the header of the first
+// file of each tells.
+func (o *opener) setFarAside(artifacts [][]string) [][]string {
+	var sets []*shardSet
+	var first []string
+	families := map[*shardSet][]string{}
+	for _, family := range artifacts {
+		set := &shardSet{paths: []string{o.far.Name() + family[0]}}
+		sets, first, families[set] = append(sets, set), append(first, set.paths[0]), family
+	}
+	o.parse(first)
+	models, beside := o.setAside(sets)
+	if len(models) == 0 {
+		return artifacts
+	}
+	o.aside = o.asides(beside)
+	artifacts = nil
+	for _, set := range models {
+		artifacts = append(artifacts, families[set])
+	}
+	return artifacts
 }
 
 // farFamily lists the files that are shards with name, in order; at least name itself.

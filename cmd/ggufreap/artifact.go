@@ -71,10 +71,15 @@ func openPath(con *ui.Console, path string, options []gguf.Option) (*gguf.Model,
 	for _, j := range m.Joined() {
 		con.Notef("%s: read from %s, in this order: %s", text.Safe(j.File), text.Count(len(j.Pieces), "piece"), pieceNames(j.Pieces))
 	}
+	noteAside(con, m)
+	return m, nil
+}
+
+// noteAside says what of a folder was set aside.
+func noteAside(con *ui.Console, m *gguf.Model) {
 	for _, a := range m.Aside {
 		con.Notef("%s: set aside, of the kind %s: goes beside a model and is no part of it", text.Safe(a.File), a.Kind)
 	}
-	return m, nil
 }
 
 // checkWhole refuses a model that lies there in pieces, for llama.cpp, which reads files.
@@ -114,6 +119,7 @@ func openAddresses(con *ui.Console, c *cli.Context, addresses []string, options 
 	if err != nil {
 		return nil, errors.Join(hub.Explain(err), folder.Close())
 	}
+	noteAside(con, m)
 	return m, nil
 }
 

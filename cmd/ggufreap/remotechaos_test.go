@@ -4,11 +4,14 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -105,4 +108,114 @@ func TestGoingOnNeedsTheSameSource(t *testing.T) {
 	h.Commit = hubtest.Commit
 	succeed(t, "prune", "--keep", "24", "--resume", "-o", out, h.Endpoint()+"/org/K3/tree/"+hubtest.Commit+"/IQ1_S")
 	sameFolder(t, folder(t, out), folder(t, local))
+}
+
+// TestKilledWhileRepairing kills a repair from the hub twelve times at random, each time after
+// some of it has come, and goes on: the files are what they were, and no byte that is noted as
+// replaced is fetched again.
+func TestKilledWhileRepairing(t *testing.T) {
+	path := programtest.Path(t)
+	h, files := onHub(t, wideExperts(), 5)
+	good, dir := t.TempDir(), filepath.Dir(files[0])
+	for _, file := range files {
+		if err := os.WriteFile(filepath.Join(good, filepath.Base(file)), read(t, file), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pin := filepath.Join(t.TempDir(), "pin.json.zst")
+	succeed(t, "pin", "-o", pin, good)
+	h.AddFolder(t, "org/K3", "IQ1_S", good)
+	want := folder(t, good)
+	for _, file := range files {
+		f, err := os.OpenFile(file, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := f.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := int64(100); at < info.Size(); at += 400_000 {
+			if _, err := f.WriteAt([]byte("damage"), at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.Close()
+	}
+	line := []string{"repair", "--pin", pin, "--from", "hf://org/K3", dir}
+	const kills = 12
+	killed := 0
+	for range kills {
+		h.Reset()
+		cmd := exec.Command(path, append([]string{"repair", "--limit-rate", "2MB", "--connections", "2"}, line[1:]...)...)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		for enough, end := rand.Int64N(400_000), time.Now().Add(20*time.Second); h.Written.Load() < enough && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond)
+		cmd.Process.Kill()
+		if err := <-ended; err != nil && strings.Contains(err.Error(), "killed") {
+			killed++
+		} else if err != nil {
+			t.Fatalf("%v\n%s", err, stderr.String())
+		}
+	}
+	if killed < kills/2 {
+		t.Errorf("%d kills only came before the end", killed)
+	}
+	succeed(t, line...)
+	sameFolder(t, folder(t, dir), want)
+	if out := succeed(t, line...); !strings.Contains(out, "nothing is wrong") {
+		t.Errorf("a repair of what was repaired prints\n%s", out)
+	}
+}
+
+// TestProgressByWhatTravels has progress tell of bytes that travel: not of those that an
+// interrupted run has written.
+func TestProgressByWhatTravels(t *testing.T) {
+	h, files := onHub(t, wideExperts(), 5)
+	out := filepath.Join(t.TempDir(), "out")
+	line := []string{"prune", "--keep", "24", "--shards", "20", "--workers", "1", "--progress", "json", "-o", out}
+	last := func(stderr string) (done, total int64) {
+		for text := range strings.Lines(stderr) {
+			var state struct {
+				Done  int64 `json:"done_bytes"`
+				Total int64 `json:"total_bytes"`
+			}
+			if json.Unmarshal([]byte(text), &state) == nil && state.Total > 0 {
+				done, total = state.Done, state.Total
+			}
+		}
+		return done, total
+	}
+	var stored atomic.Int64
+	h.Fault = func(w http.ResponseWriter, r *http.Request) bool {
+		gone := stored.Add(1) > 60
+		if gone {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		return gone
+	}
+	address := h.File(filepath.Base(files[0]))
+	r := ggufreap(t, append(line, address)...)
+	if r.code == exitOK || keptShards(out) == 0 {
+		t.Fatalf("exit %d, %d shards are kept, stderr %s", r.code, keptShards(out), r.stderr)
+	}
+	h.Fault = nil
+	h.Reset()
+	r = ggufreap(t, append(append([]string{"prune", "--resume"}, line[1:]...), address)...)
+	done, rest := last(r.stderr)
+	var whole int64
+	for _, data := range folder(t, out) {
+		whole += int64(len(data))
+	}
+	if r.code != exitOK || done != rest || rest > whole*9/10 || rest > h.Written.Load() {
+		t.Errorf("exit %d: %d of %d bytes at the end, all have %d, %d travelled\n%s", r.code, done, rest, whole, h.Written.Load(), r.stderr)
+	}
 }

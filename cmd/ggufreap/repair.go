@@ -90,6 +90,9 @@ func repairAction(con *ui.Console, c *cli.Context) error {
 	job.Checked = checked.Set
 	damage, err := repair.Find(c.Context, job)
 	checked.Finish()
+	if errors.Is(err, repair.ErrInUse) {
+		err = hint.With(err, "wait for it to end")
+	}
 	if err != nil {
 		return err
 	}
@@ -111,7 +114,7 @@ func repairAction(con *ui.Console, c *cli.Context) error {
 
 // repairJob gathers what says which bytes are right.
 func repairJob(c *cli.Context, good *gguf.Model) (*repair.Job, error) {
-	job := &repair.Job{Dir: c.Args().First(), Good: good, Workers: c.Int("workers"), Identity: c.String("from")}
+	job := &repair.Job{Dir: c.Args().First(), Good: good, Workers: c.Int("workers"), Identity: c.String("from"), DryRun: c.Bool("dry-run")}
 	if info, err := os.Stat(job.Dir); err != nil {
 		return nil, err
 	} else if !info.IsDir() {

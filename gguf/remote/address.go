@@ -45,7 +45,7 @@ func (c *Client) parse(s string) (*address, error) {
 	u.Scheme, u.Fragment = strings.ToLower(u.Scheme), ""
 	if !c.isHub(u) {
 		if name := path.Base(u.Path); name == "/" || name == "." || strings.HasSuffix(u.Path, "/") {
-			return nil, fmt.Errorf("%s: names no file; a server that is not the hub cannot be asked what it has", show(u))
+			return nil, fmt.Errorf("%s: names no file; a server that is not the hub cannot be asked what it has: give the address of a file, of a split model that of any shard", show(u))
 		}
 		return &address{url: u}, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -235,8 +236,12 @@ func (a *address) place() string {
 func (f *Folder) explain(e *StatusError) error { return f.client.explain(f.hub, e) }
 
 // modelFolder settles in which folder of a repository the model is that an address names:
-// the only one that has models.
+// the only one that has models. What is named as files are that go beside a model does not
+// count, unless there is nothing else.
 func modelFolder(a *address, files []entry) (string, error) {
+	if models := slices.DeleteFunc(slices.Clone(files), func(e entry) bool { return !isModel(e.Path) || isBeside(e.Path) }); len(models) > 0 {
+		files = models
+	}
 	var folders []string
 	seen := map[string]bool{}
 	for _, e := range files {
@@ -263,6 +268,13 @@ func modelFolder(a *address, files []entry) (string, error) {
 		list += fmt.Sprintf(" and %d more", len(folders)-most)
 	}
 	return "", fmt.Errorf("%s: models are in several folders, name one of them: %s", a, scrub(list))
+}
+
+// isBeside reports whether a file is named as llama.cpp's converters and tools name projectors
+// and importance matrices.
+func isBeside(name string) bool {
+	base := strings.ToLower(path.Base(name))
+	return strings.HasPrefix(base, "mmproj") || strings.HasPrefix(base, "imatrix")
 }
 
 // isModel reports whether a file may be a model by its name.

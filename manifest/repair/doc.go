@@ -3,14 +3,20 @@
 // to the expert, or a list of sums, to the file.
 //
 // A journal in the folder notes the wrong ranges once they are known and each range once it
-// is replaced, compared and durable, so that a run that was killed is gone on with. It knows
-// nothing of addresses: the good copy is a [gguf.Model].
+// is replaced, compared and durable, so that a run that was killed is gone on with. Its lock
+// keeps other runs away. The package knows nothing of addresses: the good copy is a
+// [gguf.Model].
 package repair
 
 import (
+	"errors"
+
 	"ggufreap/gguf"
 	"ggufreap/manifest"
 )
+
+// ErrInUse says that another run repairs the same folder.
+var ErrInUse = errors.New("another run repairs the files of this folder")
 
 // JournalName is the file that marks a folder in which a repair has not ended.
 const JournalName = "REPAIR.jsonl"
@@ -28,6 +34,9 @@ type Job struct {
 	Sums map[string]manifest.Sum
 	// Workers is how many files are read at once; 0 means two a processor.
 	Workers int
+	// DryRun says that the files will not be mended: then no journal is made, and no other run
+	// held off.
+	DryRun bool
 	// Checked is told how many bytes of the files are compared, Fetched how many are replaced.
 	Checked, Fetched manifest.Progress
 }

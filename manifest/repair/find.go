@@ -29,7 +29,19 @@ func Find(ctx context.Context, job *Job) (*Damage, error) {
 	if err := job.check(); err != nil {
 		return nil, err
 	}
-	log, was, err := readJournal(job)
+	log, err := openJournal(job)
+	if err != nil {
+		return nil, err
+	}
+	d, err := job.find(ctx, log)
+	if err != nil || len(d.Ranges) == 0 {
+		err = errors.Join(err, log.leave())
+	}
+	return d, err
+}
+
+func (job *Job) find(ctx context.Context, log *journal) (*Damage, error) {
+	was, err := log.read(job)
 	if err != nil {
 		return nil, err
 	}

@@ -5,8 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"syscall"
+
+	"ggufreap/manifest"
+	"ggufreap/manifest/internal/filelock"
 )
 
 const journalSchema = "ggufreap/repair-journal/v1"
@@ -32,7 +37,63 @@ type journalLine struct {
 // A journal is the file [JournalName].
 type journal struct {
 	path string
-	file *os.File // nil until there is something to note
+	file *os.File // locked; nil for a dry run, and until a folder can be written to
+}
+
+// openJournal opens the journal of a folder, and holds other runs off. Where that is not
+// possible since nothing can be written there, nothing may have to be.
+func openJournal(job *Job) (*journal, error) {
+	j := &journal{path: job.path(JournalName)}
+	if job.DryRun {
+		return j, nil
+	}
+	if err := j.open(); err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
+		return nil, err
+	}
+	return j, nil
+}
+
+// open opens and locks the file, a new one where there is none.
+func (j *journal) open() error {
+	if info, err := os.Lstat(j.path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: is not a regular file", j.path)
+	}
+	file, err := os.OpenFile(j.path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	err = filelock.Lock(file)
+	if err == nil && !named(file, j.path) { // its holder has ended meanwhile, and removed it
+		err = filelock.ErrLocked
+	}
+	if errors.Is(err, filelock.ErrLocked) {
+		err = fmt.Errorf("%s: %w", j.path, ErrInUse)
+	}
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	j.file = file
+	return nil
+}
+
+// named reports whether a path leads to an open file.
+func named(file *os.File, path string) bool {
+	is, err := file.Stat()
+	there, errThere := os.Lstat(path)
+	return err == nil && errThere == nil && os.SameFile(is, there)
+}
+
+// text returns what an earlier run left.
+func (j *journal) text() ([]byte, error) {
+	file := j.file
+	if file == nil {
+		var err error
+		if file, _, err = manifest.OpenRegular(j.path); err != nil {
+			return nil, err
+		}
+		defer file.Close()
+	}
+	return io.ReadAll(io.NewSectionReader(file, 0, maxJournal+1))
 }
 
 // truth names what says what is right.
@@ -43,33 +104,32 @@ func (job *Job) truth() string {
 	return job.Pin.PinDigest.String()
 }
 
-// readJournal returns what an earlier run left, nil where it left nothing.
-func readJournal(job *Job) (*journal, *Damage, error) {
-	j := &journal{path: job.path(JournalName)}
-	data, err := os.ReadFile(j.path)
+// read returns what an earlier run found and did, nil where it left nothing.
+func (j *journal) read(job *Job) (*Damage, error) {
+	data, err := j.text()
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Contains(data, []byte("\n")) {
-		return j, nil, nil
+		return nil, nil
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if len(data) > maxJournal {
-		return nil, nil, fmt.Errorf("%s: more than %d bytes", j.path, maxJournal)
+		return nil, fmt.Errorf("%s: more than %d bytes", j.path, maxJournal)
 	}
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	var head journalHead
 	if err := json.Unmarshal(lines[0], &head); err != nil || head.Schema != journalSchema {
-		return nil, nil, fmt.Errorf("%s: is no journal of a repair", j.path)
+		return nil, fmt.Errorf("%s: is no journal of a repair", j.path)
 	}
 	switch {
 	case head.Source != job.Identity:
-		return nil, nil, fmt.Errorf("%s: a repair by another copy has not ended: by %s, now by %s", j.path, head.Source, job.Identity)
+		return nil, fmt.Errorf("%s: a repair by another copy has not ended: by %s, now by %s", j.path, head.Source, job.Identity)
 	case head.Truth != job.truth():
-		return nil, nil, fmt.Errorf("%s: a repair by another pin has not ended: by %s, now by %s", j.path, head.Truth, job.truth())
+		return nil, fmt.Errorf("%s: a repair by another pin has not ended: by %s, now by %s", j.path, head.Truth, job.truth())
 	}
 	d := &Damage{Ranges: head.Ranges, Files: head.Files, Whole: head.Whole, done: map[int]bool{}}
 	if err := d.checkRanges(job); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", j.path, err)
+		return nil, fmt.Errorf("%s: %w", j.path, err)
 	}
 	for _, line := range lines[1:] {
 		var entry journalLine
@@ -78,7 +138,7 @@ func readJournal(job *Job) (*journal, *Damage, error) {
 		}
 		d.done[entry.Done] = true
 	}
-	return j, d, nil
+	return d, nil
 }
 
 // checkRanges refuses ranges that are not in files of the good copy.
@@ -98,9 +158,10 @@ func (d *Damage) checkRanges(job *Job) error {
 // begin writes the head, unless an earlier run did, and makes it durable before any file is
 // written to.
 func (j *journal) begin(d *Damage) error {
-	var err error
-	if j.file, err = os.OpenFile(j.path, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
-		return err
+	if j.file == nil {
+		if err := j.open(); err != nil {
+			return err
+		}
 	}
 	if err := j.file.Truncate(0); err != nil {
 		return err
@@ -137,9 +198,24 @@ func (j *journal) note(ranges []int) error {
 	return j.file.Sync()
 }
 
-// remove ends the journal.
+// remove ends the journal. The lock holds others off until it is gone, where the system removes
+// open files.
 func (j *journal) remove() error {
+	if os.Remove(j.path) == nil {
+		return j.file.Close()
+	}
 	return errors.Join(j.file.Close(), os.Remove(j.path))
+}
+
+// leave ends a run that has nothing to mend. What an earlier one noted stays.
+func (j *journal) leave() error {
+	if j.file == nil {
+		return nil
+	}
+	if info, err := j.file.Stat(); err != nil || info.Size() > 0 {
+		return errors.Join(err, j.file.Close())
+	}
+	return j.remove()
 }
 
 func (j *journal) close() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/zeebo/blake3"
 
@@ -66,6 +67,7 @@ func (d *Damage) mendFile(ctx context.Context, name string, i, end int, ahead *a
 	}
 	var written []int // not durable yet
 	var bytes int64
+	since := time.Now()
 	for ; i < end; i++ {
 		ahead.announce(i)
 		if d.done[i] {
@@ -75,18 +77,21 @@ func (d *Damage) mendFile(ctx context.Context, name string, i, end int, ahead *a
 			return errors.Join(err, d.note(file, written))
 		}
 		written, bytes = append(written, i), bytes+d.Ranges[i].Length
-		if bytes >= keepStep {
+		if bytes >= keepStep || time.Since(since) >= keepTime {
 			if err := d.note(file, written); err != nil {
 				return err
 			}
-			written, bytes = nil, 0
+			written, bytes, since = nil, 0, time.Now()
 		}
 	}
 	return errors.Join(d.note(file, written), file.Close())
 }
 
-// keepStep is how many bytes may have to be fetched again when a run is killed.
-const keepStep = 32 << 20
+// What may have to be fetched again when a run is killed: so many bytes, or those of so long.
+const (
+	keepStep = 32 << 20
+	keepTime = 3 * time.Second
+)
 
 // note makes ranges durable and has the journal say so.
 func (d *Damage) note(file *os.File, written []int) error {

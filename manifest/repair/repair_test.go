@@ -3,6 +3,7 @@ package repair
 import (
 	"bytes"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -288,7 +289,7 @@ func TestGoingOn(t *testing.T) {
 				t.Errorf("after %d reads: %d of %d ranges were done", reads, d.Resumed(), len(d.Ranges))
 			}
 			other := b.job()
-			other.Identity = "other"
+			other.Identity, other.DryRun = "other", true
 			if _, err := Find(context.Background(), other); err == nil || !strings.Contains(err.Error(), "by another copy") {
 				t.Errorf("another copy gives %v", err)
 			}
@@ -359,5 +360,51 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("journal %q is taken", journal)
 		}
 		os.Remove(path)
+	}
+}
+
+// TestTwoRepairs holds a second run off while one is under way, but not one that only looks,
+// and leaves nothing in a folder in which nothing is wrong.
+func TestTwoRepairs(t *testing.T) {
+	b := newBed(t)
+	tensor, _ := b.slab()
+	b.change(t, b.files[tensor.Shard()], func(data []byte) []byte {
+		data[tensor.DataOffset()] ^= 1
+		return data
+	})
+	d, err := Find(context.Background(), b.job())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Find(context.Background(), b.job()); !errors.Is(err, ErrInUse) {
+		t.Errorf("a second run gives %v", err)
+	}
+	look := b.job()
+	look.DryRun = true
+	if seen, err := Find(context.Background(), look); err != nil || len(seen.Ranges) != 1 {
+		t.Errorf("a look gives %+v, %v", seen, err)
+	}
+	if err := d.Mend(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	b.check(t)
+	b.repair(t, b.job())
+}
+
+// TestJournalIsNoLink does not write through a link that somebody put in the journal's place.
+func TestJournalIsNoLink(t *testing.T) {
+	b := newBed(t)
+	target := filepath.Join(t.TempDir(), "precious")
+	if err := os.WriteFile(target, []byte("precious"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, filepath.Join(b.dir, JournalName)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Find(context.Background(), b.job()); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+		t.Errorf("a link gives %v", err)
+	}
+	if data, err := os.ReadFile(target); err != nil || string(data) != "precious" {
+		t.Errorf("its target is %q, %v", data, err)
 	}
 }

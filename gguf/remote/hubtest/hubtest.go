@@ -12,6 +12,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/hex"
+	"encoding/pem"
 	"io"
 	"log"
 	"math/big"
@@ -47,6 +48,7 @@ type Hub struct {
 	scheme string
 	hub    string // host names with the port
 	store  string
+	files  string // of the server that is not the hub
 	port   string
 	cert   tls.Certificate
 
@@ -79,14 +81,31 @@ type signed struct {
 }
 
 // New starts a hub whose names are known to its own [Hub.Transport] only.
-func New(t testing.TB) *Hub { return start(t, "https", "hub.test", "storage.test") }
+func New(t testing.TB) *Hub {
+	return start(t, nil, "https", "hub.test", "storage.test", "files.test")
+}
 
 // NewPlain starts a hub that speaks http, whose names every process on this machine knows.
-func NewPlain(t testing.TB) *Hub { return start(t, "http", "127.0.0.1", "localhost") }
+func NewPlain(t testing.TB) *Hub {
+	return start(t, nil, "http", "127.0.0.1", "localhost", "localhost")
+}
 
-func start(t testing.TB, scheme, hub, store string) *Hub {
+// NewIPv6 does so on the loopback address of IPv6, which must be there.
+func NewIPv6(t testing.TB) *Hub {
+	l, err := net.Listen("tcp6", "[::1]:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return start(t, l, "http", "::1", "::1", "0:0:0:0:0:0:0:1") // which is another name of it
+}
+
+func start(t testing.TB, on net.Listener, scheme, hub, store, files string) *Hub {
 	h := &Hub{scheme: scheme, Commit: Commit, License: "apache-2.0", repos: map[string]map[string]*content{}, signed: map[string]*signed{}, cert: certificate(t)}
 	h.Server = httptest.NewUnstartedServer(http.HandlerFunc(h.serve))
+	if on != nil {
+		h.Server.Listener.Close()
+		h.Server.Listener = on
+	}
 	h.Server.TLS = &tls.Config{Certificates: []tls.Certificate{h.cert}}
 	h.Server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	if scheme == "http" {
@@ -96,7 +115,7 @@ func start(t testing.TB, scheme, hub, store string) *Hub {
 	}
 	t.Cleanup(h.Server.Close)
 	_, h.port, _ = net.SplitHostPort(h.Server.Listener.Addr().String())
-	h.hub, h.store = net.JoinHostPort(hub, h.port), net.JoinHostPort(store, h.port)
+	h.hub, h.store, h.files = net.JoinHostPort(hub, h.port), net.JoinHostPort(store, h.port), net.JoinHostPort(files, h.port)
 	return h
 }
 
@@ -122,12 +141,11 @@ func certificate(t testing.TB) tls.Certificate {
 func (h *Hub) Endpoint() string { return h.scheme + "://" + h.hub }
 
 // File is the address of a file on a server that is not the hub.
-func (h *Hub) File(name string) string {
-	host := "files.test"
-	if h.hub == net.JoinHostPort("127.0.0.1", h.port) {
-		host = "localhost"
-	}
-	return h.scheme + "://" + net.JoinHostPort(host, h.port) + "/plain/" + name
+func (h *Hub) File(name string) string { return h.scheme + "://" + h.files + "/plain/" + name }
+
+// Certificate is that of the hub, in PEM, for who is to trust it.
+func (h *Hub) Certificate() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.cert.Certificate[0]})
 }
 
 // Transport makes a transport find the hub by its names and trust it.

@@ -178,6 +178,10 @@ func Write(ctx context.Context, con *ui.Console, r *Release, o Options) error {
 	if err := r.nameSources(&staging); err != nil {
 		return err
 	}
+	travel := r.travels(p)
+	if travel != nil {
+		staging.Progress = travel.Set
+	}
 	if r.Derivation != nil {
 		staging.Check = r.Derivation.Check
 	}
@@ -198,6 +202,9 @@ func Write(ctx context.Context, con *ui.Console, r *Release, o Options) error {
 	if err != nil {
 		return explainRefusal(err, r.Folder, o)
 	}
+	if kept, _ := folder.Resumed(); travel != nil {
+		travel.all = max(travel.all-kept, 0)
+	}
 	if err := r.watchSums(ctx, folder); err != nil {
 		return errors.Join(err, folder.Close())
 	}
@@ -211,7 +218,11 @@ func Write(ctx context.Context, con *ui.Console, r *Release, o Options) error {
 		return r.explainFailure(folder, o, err, closeErr)
 	}
 	read, written := folder.Traffic()
-	if r.SourcePin != nil {
+	switch {
+	case travel != nil:
+		read = travel.bytes()
+		p.Set(travel.all, travel.all) // some came with the headers
+	case r.SourcePin != nil:
 		read = r.Source.FileBytes()
 	}
 	p.FinishWriting(read, written)

@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+
+	"ggufreap/manifest/internal/filelock"
 )
 
 // A Disk is where folders are. Tests put faults into it.
@@ -87,7 +89,7 @@ type LockedFile interface {
 }
 
 // ErrLocked says that another process holds a file.
-var ErrLocked = errors.New("another process holds it")
+var ErrLocked = filelock.ErrLocked
 
 // A Room is what a folder can still take.
 type Room struct {
@@ -171,7 +173,7 @@ func (f osFolder) Lock(name string) (LockedFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := lockFile(file.File); err != nil {
+	if err := filelock.Lock(file.File); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	if err := file.Named(); err != nil {

@@ -1,6 +1,6 @@
 //go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
 
-package disk
+package filelock
 
 import (
 	"errors"
@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// lockFile takes the lock of f, which ends with the process at the latest. A file
-// system without locks is no error.
-func lockFile(f *os.File) error {
+// Lock takes the lock of f, which ends with the process at the latest. A file system without
+// locks is no error.
+func Lock(f *os.File) error {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		switch {
@@ -25,9 +25,4 @@ func lockFile(f *os.File) error {
 		}
 		return nil
 	}
-}
-
-// Discard removes the file while the lock still holds others off.
-func (f osLockedFile) Discard() error {
-	return errors.Join(f.root.Remove(f.name), f.Close())
 }

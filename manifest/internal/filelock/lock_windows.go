@@ -1,4 +1,4 @@
-package disk
+package filelock
 
 import (
 	"errors"
@@ -16,8 +16,8 @@ const (
 	lockOffset          = uint32(0x40000000) // high word, beyond every byte of the File: Windows bars others from reading what is locked
 )
 
-// lockFile takes the lock of f, which ends with the process at the latest.
-func lockFile(f *os.File) error {
+// Lock takes the lock of f, which ends with the process at the latest.
+func Lock(f *os.File) error {
 	at := syscall.Overlapped{OffsetHigh: lockOffset}
 	ok, _, err := lockFileEx.Call(f.Fd(), lockExclusive|lockFailImmediately, 0, 1, 0, uintptr(unsafe.Pointer(&at)))
 	switch {
@@ -27,9 +27,4 @@ func lockFile(f *os.File) error {
 		return ErrLocked
 	}
 	return &os.PathError{Op: "lock", Path: f.Name(), Err: err}
-}
-
-// Discard closes the file first: Windows does not remove an open one.
-func (f osLockedFile) Discard() error {
-	return errors.Join(f.Close(), f.root.Remove(f.name))
 }

@@ -1,0 +1,41 @@
+package release
+
+import (
+	"ggufreap/cmd/ggufreap/internal/hub"
+	"ggufreap/cmd/ggufreap/internal/ui/progress"
+	"ggufreap/gguf"
+)
+
+// A travel tells how far a release from far away is by the bytes that travel: those that an
+// earlier run wrote are read at the pace of a disk, and say nothing of the time that is left.
+type travel struct {
+	task   *progress.Task
+	far    *hub.Folder
+	before int64 // bytes that had travelled when it began
+	all    int64 // that are to travel
+}
+
+// travels returns the travel of a release, nil where its source is on this machine.
+func (r *Release) travels(task *progress.Task) *travel {
+	far := hub.Of(r.Source)
+	if far == nil {
+		return nil
+	}
+	t := &travel{task: task, far: far}
+	_, t.before = far.Traffic()
+	_, step, gap := r.Source.Files[0].FetchAhead()
+	for _, shard := range r.Layout.Shards {
+		_, bytes := gguf.Ranges(shard.Views, step, gap)
+		t.all += bytes
+	}
+	return t
+}
+
+// bytes returns how many have travelled.
+func (t *travel) bytes() int64 {
+	_, now := t.far.Traffic()
+	return now - t.before
+}
+
+// Set is told of bytes that are written, and tells of those that travel.
+func (t *travel) Set(int64, int64) { t.task.Set(min(t.bytes(), t.all), t.all) }
