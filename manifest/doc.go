@@ -35,8 +35,9 @@
 // What others say of an artifact, and how a release's own list of sums is read and
 // written, is in package lists. Package verify holds an artifact against such evidence, a
 // release against itself, and a release against the pin of its source. How a folder comes
-// to be whole, with its journal and its interruptions, is the subject of package stage.
-// All three lie below this package and build on it, and it on none of them.
+// to be whole, with its journal and its interruptions, is the subject of package stage; how
+// work is divided among machines, and their records are joined, that of package parts.
+// All of them lie below this package and build on it, and it on none of them.
 //
 // IDENTITY.md in this folder describes the pin document, the evidence that an artifact can
 // be held against, releases and the proof of derivation for those who use them.

@@ -87,7 +87,10 @@ func assembleAction(con *ui.Console, c *cli.Context) error {
 	if _, _, ok := calibration.ParsePartName(folder); ok {
 		return assembleScores(con, c, folder)
 	}
-	g, err := stage.Gather(c.Context, folder, c.Duration("wait"))
+	wait := stage.Wait{Time: c.Duration("wait"), Begun: func(parts int) {
+		con.Notef("assemble: %s, waiting up to %s for names that this machine may not see yet (--wait)", missingParts(parts), c.Duration("wait"))
+	}}
+	g, err := stage.Gather(c.Context, folder, wait)
 	if err != nil {
 		return err
 	}
@@ -301,6 +304,14 @@ func (a *assembly) describeMissing(con *ui.Console) {
 		con.Field("more", "%s", text.Count(more, "part"))
 	}
 	con.Field("again", "--array=%s", a.Array)
+}
+
+// missingParts says how many parts are not there yet, 0 where that is not known.
+func missingParts(n int) string {
+	if n == 0 {
+		return "no part is there"
+	}
+	return text.Count(n, "part") + " not there"
 }
 
 func ofAll(n, all int) string {

@@ -25,6 +25,7 @@ func TestImports(t *testing.T) {
 		"ggufreap/reap/engine":     {"ggufreap/reap/tally"},
 		"ggufreap/reap/measure":    plans,
 		"ggufreap/manifest":        pins,
+		"ggufreap/manifest/parts":  pins,
 		"ggufreap/manifest/stage":  pins,
 		"ggufreap/manifest/repair": pins,
 		"ggufreap/gguf/remote":     {"ggufreap/gguf/remote", "github.com/cenkalti/backoff/v5", "golang.org/x/time/rate"},

@@ -58,29 +58,36 @@ func checkOnly(c *cli.Context) error {
 	return err
 }
 
+const signedLater = "the list of sums is signed, which is there once the parts are joined: ggufreap sign signs it then"
+
 // aboutAll are flags that are not for a part of a release.
 var aboutAll = []struct{ name, why string }{
 	{"pin-source", "the pin of the source needs every byte of it, and a part reads some: ggufreap pin --only takes it in parts"},
 	{"card", "the card states sums of the whole release: ggufreap card writes it once the parts are joined"},
+	{"ssh-key", signedLater}, {"key", signedLater}, {"provenance", signedLater}, {"builder", signedLater},
 	{"force", "a folder that many tasks write to holds their release alone: give one that is empty or new"},
 }
 
-// writePart writes one part of a release, or tells of it.
-func writePart(con *ui.Console, c *cli.Context, r *release.Release) error {
+// writePart writes one part of a release, or tells of it. Where the release is finished already
+// it reports that, and all is left to be told.
+func writePart(con *ui.Console, c *cli.Context, r *release.Release) (finished bool, err error) {
 	share, err := shareOf(c)
 	if err != nil {
-		return err
+		return false, err
 	}
 	var record *parts.Record
 	if !c.Bool("dry-run") {
 		record, err = release.WritePart(c.Context, con, r, writeOptions(c), share)
 		if err != nil || record == nil {
-			return err
+			return err == nil, err
 		}
 	}
-	if c.Bool("json") && record != nil {
-		return record.Encode(con.Out)
+	switch {
+	case c.Bool("json") && record != nil:
+		return false, record.Encode(con.Out)
+	case c.Bool("json"):
+		return false, con.JSON(r.PartDocument(share))
 	}
 	release.DescribePart(con, r, share, record)
-	return nil
+	return false, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -55,6 +56,36 @@ func TestPartsAreTheWhole(t *testing.T) {
 				t.Errorf("%s in %d parts: a late task and another join changed the folder", strings.Join(line, " "), n)
 			}
 		}
+	}
+}
+
+// TestDryRunOfAPart has the shards of all parts, each once, in documents of their own.
+func TestDryRunOfAPart(t *testing.T) {
+	source := writeModel(t, smallK3(), 3)[0]
+	line := []string{"prune", "--keep", "16", "--shards", "5", "--dry-run", "--json", source}
+	type document struct {
+		FileBytes int64 `json:"file_bytes"`
+		Shards    []struct {
+			File string
+			Size int64
+		}
+	}
+	read := func(flags ...string) (d document) {
+		if err := json.Unmarshal([]byte(succeed(t, append(line, flags...)...)), &d); err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	whole, bytes, shards := read(), int64(0), map[string]int64{}
+	for _, part := range []string{"1/7", "2/7", "3/7", "4/7", "5/7", "6/7", "7/7"} {
+		d := read("--only", part)
+		bytes += d.FileBytes
+		for _, s := range d.Shards {
+			shards[s.File] = s.Size
+		}
+	}
+	if bytes != whole.FileBytes || len(shards) != len(whole.Shards) {
+		t.Errorf("parts have %d bytes in %d shards, the whole %d in %d", bytes, len(shards), whole.FileBytes, len(whole.Shards))
 	}
 }
 

@@ -114,7 +114,10 @@ func pruneAction(con *ui.Console, c *cli.Context) error {
 				return err
 			}
 		}
-		return writePart(con, c, r)
+		if finished, err := writePart(con, c, r); err != nil || !finished {
+			return err
+		}
+		return reportRelease(con, c, r, d)
 	}
 	if !c.Bool("dry-run") {
 		if err := writeDerivative(con, c, d, r); err != nil {

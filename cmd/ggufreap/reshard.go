@@ -133,7 +133,10 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 		return err
 	}
 	if c.IsSet("only") {
-		return writePart(con, c, r)
+		if finished, err := writePart(con, c, r); err != nil || !finished {
+			return err
+		}
+		return reportReshard(con, c, r)
 	}
 	if !c.Bool("dry-run") {
 		if err := release.Write(c.Context, con, r, writeOptions(c)); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -41,6 +42,9 @@ func (g *Gathering) CheckFiles(ctx context.Context) error {
 	}
 	why := map[int]string{}
 	err := g.retry(ctx, func() (bool, error) {
+		for part := range why {
+			delete(g.faults, part)
+		}
 		clear(why)
 		var failed error
 		pending = slices.DeleteFunc(pending, func(w wanted) bool {
@@ -55,11 +59,9 @@ func (g *Gathering) CheckFiles(ctx context.Context) error {
 			}
 			return err == nil
 		})
+		maps.Copy(g.faults, why)
 		return len(pending) == 0, failed
 	})
-	for part, what := range why {
-		g.faults[part] = what
-	}
 	return err
 }
 

@@ -17,11 +17,18 @@
 //
 // GUARANTEES.md in this folder says what holds at every moment, for those who use it.
 //
+// # In parts
+//
+// [OpenPart] does one part of a release in a folder that other tasks write to, [Gather] reads
+// the records that they leave, and [Gathering.Publish] makes a release of them. No lock is
+// relied on: files get their names when they are whole, records last.
+//
 // # Where things are
 //
 // folder.go has a folder's life from Open to Close, check.go what Open refuses, write.go
 // all shards and the documents, shard.go one shard from what is there to its end, keeper.go
-// what is made durable when, publish.go the end. journal.go is the journal, origin.go what
-// it says a release is made from. The digests of what is written are those of package
-// manifest, the file system is behind internal/disk.
+// what is made durable when, publish.go the end. share.go, part.go and place.go have a part
+// of a release, records.go its record, gather.go and assemble.go how parts are joined.
+// journal.go is the journal, origin.go what it says a release is made from. The digests of
+// what is written are those of package manifest, the file system is behind internal/disk.
 package stage

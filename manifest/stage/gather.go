@@ -29,7 +29,16 @@ type Gathering struct {
 	join   *parts.Join
 	faults map[int]string // why parts are to be done again
 	listed bool           // there is a list of sums
-	until  time.Time      // how long absent names are asked for again
+	wait   Wait
+	until  time.Time // how long absent names are asked for again
+}
+
+// A Wait is how long absent names are asked for again: network file systems remember for a
+// while that a name was not there.
+type Wait struct {
+	Time time.Duration
+	// Begun, unless nil, is told once that names are absent: of so many parts.
+	Begun func(parts int)
 }
 
 // A Fault says why a part is to be done, or done again.
@@ -41,15 +50,14 @@ type Fault struct {
 // askAgain is how long to wait before an absent name is asked for again.
 const askAgain = time.Second
 
-// Gather reads the records of all parts in the folder at path. Network file systems remember
-// for a while that a name was not there: absent ones are asked for again until wait is over.
-// Records of different work are an error. Those that are missing or damaged are faults.
-func Gather(ctx context.Context, path string, wait time.Duration) (*Gathering, error) {
+// Gather reads the records of all parts in the folder at path. Records of different work are
+// an error. Those that are missing or damaged are faults.
+func Gather(ctx context.Context, path string, wait Wait) (*Gathering, error) {
 	return gather(ctx, disk.OS{}, path, wait)
 }
 
-func gather(ctx context.Context, d disk.Disk, path string, wait time.Duration) (*Gathering, error) {
-	g := &Gathering{path: path, disk: d, faults: map[int]string{}, until: time.Now().Add(wait)}
+func gather(ctx context.Context, d disk.Disk, path string, wait Wait) (*Gathering, error) {
+	g := &Gathering{path: path, disk: d, faults: map[int]string{}, wait: wait, until: time.Now().Add(wait.Time)}
 	if err := g.gather(ctx); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
@@ -108,6 +116,10 @@ func (g *Gathering) retry(ctx context.Context, what func() (done bool, err error
 		left := time.Until(g.until)
 		if err != nil || done || left <= 0 {
 			return err
+		}
+		if g.wait.Begun != nil {
+			g.wait.Begun(len(g.faults))
+			g.wait.Begun = nil
 		}
 		select {
 		case <-ctx.Done():

@@ -67,7 +67,7 @@ func runPart(d *memDisk, r Release, i, n int) error {
 
 // joinAll joins the parts, and returns those that are to be done again.
 func joinAll(d *memDisk) ([]Fault, error) {
-	g, err := gather(context.Background(), d, memPath, 0)
+	g, err := gather(context.Background(), d, memPath, Wait{})
 	if err != nil {
 		return nil, err
 	}
@@ -148,6 +148,54 @@ func TestPartsOnASimulatedDisk(t *testing.T) {
 				c.kills++
 				c.compare(t, d, want, what)
 			}
+		}
+	}
+}
+
+// TestPartGoesOn ends a task behind each of its shards. The next one writes the others, and of
+// those that were finished no more than 4 % of the part: smaller ones are not noted each.
+func TestPartGoesOn(t *testing.T) {
+	r := partRelease(t, 5)
+	share := Share{Part: 1, Parts: 1, Task: "prune", Program: "test"}
+	documents := map[string][]byte{"plan.json": []byte(planText)}
+	for finished := range 5 {
+		d, settled := &memDisk{}, 0
+		first, err := openPart(d, memPath, r, Options{Workers: 1, Unchanged: func() error {
+			if settled++; settled > finished {
+				return errInjected
+			}
+			return nil
+		}}, share)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := first.Write(context.Background(), documents); !errors.Is(err, errInjected) {
+			t.Fatal(err)
+		}
+		first.Close()
+		second, err := openPart(d, memPath, r, Options{Workers: 1}, share)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, all, redo := second.Found(); got > finished || all || redo != "" {
+			t.Errorf("%d shards were finished: found %d, all %t, redo %q", finished, got, all, redo)
+		}
+		if _, err := second.Write(context.Background(), documents); err != nil {
+			t.Fatal(err)
+		}
+		var want int64
+		for _, shard := range r.Layout.Shards[finished:] {
+			want += shard.Size
+		}
+		if _, written := second.Traffic(); written < want || written > want+second.Bytes()/unkeptShare {
+			t.Errorf("%d shards were finished: %d bytes were written, want %d", finished, written, want)
+		}
+		third, err := openPart(d, memPath, r, Options{}, share)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, all, redo := third.Found(); got != 5 || !all || redo != "" {
+			t.Errorf("all are there: found %d, all %t, redo %q", got, all, redo)
 		}
 	}
 }

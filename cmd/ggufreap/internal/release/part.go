@@ -95,6 +95,20 @@ func (r *Release) tellFound(con *ui.Console, folder *stage.PartFolder, share sta
 	}
 }
 
+// PartDocument is the --json output of a dry run for one part: its shards, and their bytes.
+func (r *Release) PartDocument(share stage.Share) Document {
+	d := r.Document()
+	all := d.Shards
+	d.Shards, d.FileBytes, d.TensorBytes = []shardOutput{}, 0, 0
+	staged := r.staged()
+	for _, i := range staged.ShardsOf(share.Part, share.Parts) {
+		d.Shards = append(d.Shards, all[i])
+		d.FileBytes += r.Layout.Shards[i].Size
+		d.TensorBytes += r.Layout.Shards[i].TensorBytes()
+	}
+	return d
+}
+
 // DescribePart prints what a part of a release is, and its record where it was written.
 func DescribePart(con *ui.Console, r *Release, share stage.Share, record *parts.Record) {
 	staged := r.staged()

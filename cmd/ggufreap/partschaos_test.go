@@ -1,0 +1,117 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ggufreap/cmd/ggufreap/internal/programtest"
+	"ggufreap/manifest/parts"
+)
+
+// TestPartsFromTheHub writes a release from the hub in one run and in parts: each part fetches
+// what it writes, and the headers.
+func TestPartsFromTheHub(t *testing.T) {
+	h, _ := onHub(t, wideExperts(), 5)
+	dir := t.TempDir()
+	line := []string{"prune", "--keep", "24", "--shards", "6", "hf://org/K3"}
+	whole, out := filepath.Join(dir, "whole"), filepath.Join(dir, "out")
+	h.Reset()
+	succeed(t, append(line, "-o", whole)...)
+	all := h.Written.Load()
+	want := folder(t, whole)
+	const n = 4
+	var fetched, most int64
+	for i := range n {
+		h.Reset()
+		succeed(t, append(line, "--only", fmt.Sprintf("%d/%d", i+1, n), "-o", out)...)
+		fetched += h.Written.Load()
+		most = max(most, h.Written.Load())
+	}
+	succeed(t, "assemble", out)
+	if !maps.Equal(folder(t, out), want) {
+		t.Error("the release in parts is another one")
+	}
+	if fetched > all*5/4 || most > all/2 {
+		t.Errorf("parts fetched %d bytes, the largest %d, one run %d", fetched, most, all)
+	}
+}
+
+// TestPartsAreKilled runs all parts of a release at once, some of them twice, and kills tasks
+// at random times until every record is there. No record is lost, and the join is that of one
+// run.
+func TestPartsAreKilled(t *testing.T) {
+	path := programtest.Path(t)
+	source := writeModel(t, wideExperts(), 5)[0]
+	dir := t.TempDir()
+	whole, out := filepath.Join(dir, "whole"), filepath.Join(dir, "out")
+	line := []string{"prune", "--keep", "24", "--shards", "9"}
+	succeed(t, append(line, "-o", whole, source)...)
+	const n, rounds = 4, 60
+	killed, doubles := 0, 0
+	for round := 0; ; round++ {
+		left := missingRecords(out, n)
+		if len(left) == 0 {
+			break
+		}
+		if round == rounds {
+			t.Fatalf("after %d rounds these parts are not done: %v", rounds, left)
+		}
+		var tasks []*exec.Cmd
+		for _, i := range left {
+			for range 1 + rand.IntN(2) {
+				cmd := exec.Command(path, append(line, "--only", fmt.Sprintf("%d/%d", i, n), "-o", out, source)...)
+				cmd.Stderr = &bytes.Buffer{}
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				tasks = append(tasks, cmd)
+			}
+		}
+		doubles += len(tasks) - len(left)
+		time.Sleep(time.Duration(rand.IntN(50*(round+1))) * time.Millisecond)
+		for _, cmd := range tasks {
+			if rand.IntN(max(4-round/4, 1)) > 0 {
+				cmd.Process.Kill()
+			}
+		}
+		for _, cmd := range tasks {
+			switch err := cmd.Wait(); {
+			case err == nil:
+			case strings.Contains(err.Error(), "killed"):
+				killed++
+			default:
+				t.Fatalf("%v\n%s", err, cmd.Stderr)
+			}
+		}
+	}
+	succeed(t, "assemble", "--recheck", out)
+	if got, want := folder(t, out), folder(t, whole); !maps.Equal(got, want) {
+		t.Errorf("the folder holds %q, want %q, or other bytes", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+	}
+	t.Logf("%d tasks were killed, %d were doubles", killed, doubles)
+	if killed < n || doubles == 0 {
+		t.Errorf("%d tasks were killed, %d were doubles: too few to tell", killed, doubles)
+	}
+}
+
+// missingRecords returns the parts whose records are not in a folder.
+func missingRecords(dir string, n int) []int {
+	var left []int
+	for i := 1; i <= n; i++ {
+		if _, err := os.Stat(filepath.Join(dir, parts.Name(i, n))); err != nil {
+			left = append(left, i)
+		}
+	}
+	return left
+}
