@@ -138,8 +138,9 @@ type fileDocument struct {
 
 // join joins the parts unless some are to be done again.
 func (a *assembly) join(con *ui.Console, c *cli.Context, g *stage.Gathering) error {
+	a.Parts = g.Parts()
 	if record := g.Record(); record != nil {
-		a.Task, a.Parts = &record.Task, record.Parts
+		a.Task = &record.Task
 	}
 	if (g.Record() == nil || g.Record().Task == "pin") && !g.Listed() {
 		return a.joinPin(c, g)
@@ -242,7 +243,7 @@ func (a *assembly) report(con *ui.Console, c *cli.Context) error {
 			return err
 		}
 	case !a.Joined:
-		a.describeMissing(con)
+		a.describeMissing(con, c.Bool("recheck"))
 	case a.pin == nil:
 		con.Field("folder", "%s is joined already", text.Safe(filepath.Clean(string(a.Folder))))
 	default:
@@ -294,7 +295,7 @@ func (a *assembly) describeFindings(con *ui.Console) {
 }
 
 // describeMissing lists what is to be submitted again.
-func (a *assembly) describeMissing(con *ui.Console) {
+func (a *assembly) describeMissing(con *ui.Console, rechecked bool) {
 	const most = 20
 	con.Field("parts", "%s to be done again, nothing was written", ofAll(len(a.Again), a.Parts))
 	for _, again := range a.Again[:min(len(a.Again), most)] {
@@ -304,6 +305,9 @@ func (a *assembly) describeMissing(con *ui.Console) {
 		con.Field("more", "%s", text.Count(more, "part"))
 	}
 	con.Field("again", "--array=%s", a.Array)
+	if rechecked {
+		con.Field("", "with --recheck, where a record is there: without it a task looks at sizes alone")
+	}
 }
 
 // missingParts says how many parts are not there yet, 0 where that is not known.

@@ -84,7 +84,10 @@ func (g *Gathering) checkShards() error {
 	if err != nil {
 		return err
 	}
-	names := g.names()
+	names, err := g.names()
+	if err != nil {
+		return err
+	}
 	for _, e := range entries {
 		if gguf.IsModelFile(e.Name()) && !names[e.Name()] {
 			return fmt.Errorf("model file %q is no part of the release", e.Name())
@@ -208,14 +211,9 @@ func (g *Gathering) CheckListed() error {
 	if g.record == nil {
 		return nil
 	}
-	list, err := g.dir.Open(manifest.SumsName)
+	sums, err := g.sums()
 	if err != nil {
 		return err
-	}
-	defer list.Close()
-	sums, err := readList(list)
-	if err != nil {
-		return fmt.Errorf("folder %q: %s: %w", g.path, manifest.SumsName, err)
 	}
 	for i, f := range g.join.Files() {
 		if part := g.join.Part(i + 1); part != 0 && sums[f.Name] != f.SHA256 {

@@ -25,6 +25,7 @@ type Gathering struct {
 	disk disk.Disk
 	dir  disk.Folder
 
+	n      int           // of parts, 0 when no record tells
 	record *parts.Record // of some part, nil when there is none
 	join   *parts.Join
 	faults map[int]string // why parts are to be done again
@@ -66,7 +67,6 @@ func gather(ctx context.Context, d disk.Disk, path string, wait Wait) (*Gatherin
 
 func (g *Gathering) gather(ctx context.Context) error {
 	var err error
-	n := 0
 	if err := g.retry(ctx, g.open); err != nil {
 		return err
 	}
@@ -74,23 +74,23 @@ func (g *Gathering) gather(ctx context.Context) error {
 		return &fs.PathError{Op: "open", Path: g.path, Err: fs.ErrNotExist}
 	}
 	err = g.retry(ctx, func() (bool, error) {
-		n, err = g.look()
-		return n > 0 || g.listed, err
+		g.n, err = g.look()
+		return g.n > 0 || g.listed, err
 	})
 	switch {
 	case err != nil:
 		return err
-	case n == 0 && !g.listed:
+	case g.n == 0 && !g.listed:
 		return g.refuse(ErrNoParts)
-	case n == 0:
+	case g.n == 0:
 		return nil
 	}
-	pending := make([]int, n)
+	pending := make([]int, g.n)
 	for i := range pending {
 		pending[i] = i + 1
 	}
 	return g.retry(ctx, func() (bool, error) {
-		if pending, err = g.readAll(pending, n); err != nil {
+		if pending, err = g.readAll(pending, g.n); err != nil {
 			return false, err
 		}
 		return len(pending) == 0 || g.listed, nil
@@ -143,16 +143,13 @@ func (g *Gathering) look() (n int, err error) {
 		if e.Name() == manifest.SumsName {
 			g.listed = true
 		}
-		_, of, record := parts.ParseName(e.Name())
-		if !record {
-			_, of, record = parseNote(e.Name())
-		}
+		of, record := partsOf(e.Name())
 		switch {
 		case !record:
 		case n == 0:
 			n, first = of, e.Name()
 		case n != of:
-			return 0, fmt.Errorf("folder %q holds parts of %s and of %s: %q and %q", g.path, words.Group(n), words.Group(of), first, e.Name())
+			return 0, fmt.Errorf("folder %q holds parts of %s and of %s, want one number: %q and %q", g.path, words.Group(n), words.Group(of), first, e.Name())
 		}
 	}
 	return n, nil
@@ -196,6 +193,9 @@ func (g *Gathering) add(record *parts.Record) error {
 // Record returns the record of some part, nil when there is none.
 func (g *Gathering) Record() *parts.Record { return g.record }
 
+// Parts returns into how many the work is divided, 0 when no record tells.
+func (g *Gathering) Parts() int { return g.n }
+
 // Listed reports whether the folder has a list of sums: parts were joined there before.
 func (g *Gathering) Listed() bool { return g.listed }
 
@@ -220,42 +220,73 @@ func (g *Gathering) Pin() (*manifest.Pin, error) {
 // Findings returns what the parts of a verification have found.
 func (g *Gathering) Findings() []parts.Finding { return g.join.Findings() }
 
-// Clear removes the records, and what tasks of this work have left, and returns the names.
+// Clear removes what tasks of this work have left, and then the records, and returns the
+// names.
 func (g *Gathering) Clear() ([]string, error) {
 	entries, err := g.dir.List()
 	if err != nil {
 		return nil, err
 	}
-	names := g.names()
-	var removed []string
+	names, err := g.names()
+	if err != nil {
+		return nil, err
+	}
+	var left, records []string
 	for _, e := range entries {
 		name := e.Name()
 		_, _, record := parts.ParseName(name)
 		_, _, note := parseNote(name)
-		if !record && !note && !isRunPart(name, names) || !e.Type().IsRegular() {
-			continue
+		switch {
+		case !e.Type().IsRegular():
+		case note || isRunPart(name, names):
+			left = append(left, name)
+		case record:
+			records = append(records, name)
 		}
+	}
+	removed := append(left, records...)
+	for _, name := range removed {
 		if err := ignoreMissing(g.dir.Remove(name)); err != nil {
 			return removed, fmt.Errorf("folder %q: %w", g.path, err)
 		}
-		removed = append(removed, name)
 	}
 	return removed, g.dir.Sync()
 }
 
-// names are those of the files that the parts write.
-func (g *Gathering) names() map[string]bool {
+// names are those of the files that the parts write: by their records, and by the list of
+// sums where that is there.
+func (g *Gathering) names() (map[string]bool, error) {
 	names := map[string]bool{manifest.PinName: true, manifest.SumsName: true}
-	if g.record == nil {
-		return names
+	if g.record != nil {
+		for _, f := range g.join.Files() {
+			names[f.Name] = true
+		}
+		for _, d := range g.join.Documents() {
+			names[d.Name] = true
+		}
 	}
-	for _, f := range g.join.Files() {
-		names[f.Name] = true
+	sums, err := g.sums()
+	if errors.Is(err, fs.ErrNotExist) {
+		return names, nil
 	}
-	for _, d := range g.join.Documents() {
-		names[d.Name] = true
+	for name := range sums {
+		names[name] = true
 	}
-	return names
+	return names, err
+}
+
+// sums are those of the list in the folder.
+func (g *Gathering) sums() (map[string]manifest.Sum, error) {
+	list, err := g.dir.Open(manifest.SumsName)
+	if err != nil {
+		return nil, err
+	}
+	defer list.Close()
+	sums, err := readList(list)
+	if err != nil {
+		return nil, fmt.Errorf("folder %q: %s: %w", g.path, manifest.SumsName, err)
+	}
+	return sums, nil
 }
 
 // Close ends it.

@@ -24,7 +24,7 @@ func (k recordKeeper) refuse(why error) error { return fmt.Errorf("output folder
 // other parts one record is looked at: all are when they are joined.
 func (k recordKeeper) checkOthers(entries []fs.DirEntry) error {
 	for _, e := range entries {
-		_, n, record := parts.ParseName(e.Name())
+		n, record := partsOf(e.Name())
 		if record && n != k.want.Parts {
 			return fmt.Errorf("%w: it holds %q, one of %s, this is one of %s", k.refuse(ErrDifferent), e.Name(), words.Count(n, "part"), words.Group(k.want.Parts))
 		}

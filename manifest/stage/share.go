@@ -42,6 +42,14 @@ func parseNote(name string) (i, n int, ok bool) {
 	return parts.ParseName(before + ".json")
 }
 
+// partsOf returns of how many parts a file is that names one of them: a record or a note.
+func partsOf(name string) (n int, ok bool) {
+	if _, n, ok = parts.ParseName(name); !ok {
+		_, n, ok = parseNote(name)
+	}
+	return n, ok
+}
+
 // runName returns what tells the temporary files of this run from those of any other.
 func (s Share) runName() string {
 	return fmt.Sprintf(".%s%s%s", s.Runner, strings.ToLower(rand.Text()[:runLength]), partSuffix)
