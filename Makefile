@@ -40,6 +40,11 @@ test-servers: ## models served by nginx, rclone and python over HTTP
 test-cross: ## plans and releases on emulated processors of other kinds
 	@sh .ci/test-cross
 
+# As root, with Slurm, GNU parallel and Snakemake, which are installed when they are missing.
+.PHONY: test-cluster
+test-cluster: ## the scripts of CLUSTER.md, run by Slurm, parallel, Snakemake
+	@.ci/test-cluster
+
 # Releases that were changed and given a fresh pin and list: all kinds that are known, and
 # single bits of all regions.
 .PHONY: forgeries
