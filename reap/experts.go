@@ -250,7 +250,7 @@ func (f *finder) place(t *gguf.Tensor) {
 	block, name, ok := f.splitBlock(t.Name)
 	if !ok {
 		if strings.Contains(t.Name, "_exps.") {
-			f.faults.Add(tensorPlace(t), "expert tensor outside a block %q", "blk.N.")
+			f.faults.Add(tensorPlace(t), "expert tensor outside a layer %q", "blk.N.")
 		} else if !outsider(t.Name) {
 			f.outside = append(f.outside, t)
 		}

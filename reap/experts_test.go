@@ -94,9 +94,9 @@ func TestExpertFaults(t *testing.T) {
 			func(r *recipe) { r.add("blk.2.ffn_up_exps.zero_point", gguf.F32, 3) },
 			[]string{`"blk.2.ffn_up_exps.zero_point": unknown tensor of routed experts`},
 		},
-		"expert tensor outside a block": {
+		"expert tensor outside a layer": {
 			func(r *recipe) { r.add("mtp.ffn_up_exps.weight", gguf.F32, 4, 4, 8) },
-			[]string{`"mtp.ffn_up_exps.weight": expert tensor outside a block`},
+			[]string{`"mtp.ffn_up_exps.weight": expert tensor outside a layer`},
 		},
 		"Gemma 4's router scale": {
 			func(r *recipe) { r.add("blk.2.ffn_gate_inp.scale", gguf.F32, 8) }, nil,
@@ -218,7 +218,7 @@ func TestExpertFaults(t *testing.T) {
 		},
 		"more draft layers than blocks": {
 			func(r *recipe) { r.set("nextn_predict_layers", 9) },
-			[]string{`key "test.nextn_predict_layers": 9 draft layers, but 4 blocks in all`},
+			[]string{`key "test.nextn_predict_layers": 9 draft layers, but 4 layers in all`},
 		},
 		"id table without columns": {
 			func(r *recipe) {

@@ -88,7 +88,7 @@ func (f *finder) checkDraft() {
 	key := f.md.ArchKey("nextn_predict_layers")
 	switch {
 	case f.draftFrom < 0:
-		f.faults.Add(fmt.Sprintf("key %q", key), "%d draft layers, but %d blocks in all", f.draft, f.blockCount)
+		f.faults.Add(fmt.Sprintf("key %q", key), "%d draft layers, but %d layers in all", f.draft, f.blockCount)
 		return
 	case f.draft > maxDraft:
 		f.faults.Add(fmt.Sprintf("key %q", key), "%d draft layers, at most %d are supported", f.draft, maxDraft)

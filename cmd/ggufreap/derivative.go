@@ -102,7 +102,7 @@ func sourceBytes(c *cli.Context, r *release.Release, d *derivative) string {
 	case r.SourcePin != nil:
 		return fmt.Sprintf("pinned as they were read, in %s: pin digest %s", text.Safe(r.SourcePin.Path), r.SourcePin.Pin.PinDigest)
 	}
-	return "not pinned: nothing vouches that the source is what its name says"
+	return "not pinned: nothing shows that the source is what its name says"
 }
 
 // A derivative is a pruned model that is settled to the last byte, and not written yet.

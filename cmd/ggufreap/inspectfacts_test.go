@@ -57,7 +57,7 @@ func TestInspectStatesOnlyWhatIsThere(t *testing.T) {
 		{"tensors of missing shards", withoutFirst, []string{"."}, exitFailed, []string{"\ntensors         66 of 78, "}, nil},
 		{"negative count", moe("kimi-k3.expert_used_count", gguf.Int32Value(-1)), []string{"small.gguf"}, exitFailed,
 			[]string{"8 a layer, number used for a token not known, 2 shared, sigmoid gating\n"}, []string{"0 used"}},
-		{"blocks as a float", moe("kimi-k3.block_count", gguf.Float32Value(2)), []string{"small.gguf"}, exitFailed, nil, []string{"blocks end before"}},
+		{"blocks as a float", moe("kimi-k3.block_count", gguf.Float32Value(2)), []string{"small.gguf"}, exitFailed, nil, []string{"layers end before"}},
 		{"gating as a text", moe("kimi-k3.expert_gating_func", gguf.TextValue("sigmoid")), []string{"small.gguf"}, exitFailed,
 			[]string{"2 shared, gating not known\n"}, []string{"softmax"}},
 		{"tokenizer without a model", single(with(bare(), func(md *gguf.Metadata) { md.Set("tokenizer.ggml.tokens", gguf.TextsValue("a", "b", "c", "d")) })),

@@ -34,7 +34,7 @@ Usage:
   ggufreap pin [flags] --check FILE MODEL
 
 One pass over the files takes the SHA-256 of each file and the BLAKE3 of each
-tensor and of each routed expert's part of it. The pin digest rests on all that
+tensor and of each routed expert in it. The pin digest rests on all that
 makes the model: weights, experts and metadata. It is what to publish, and what
 to hold a pin against that came another way. The weights digest leaves metadata
 out: it stays when a model gets another chat template. Both stay when it is
@@ -263,7 +263,7 @@ func describePin(con *ui.Console, pin *manifest.Pin) {
 		}
 	}
 	if tensors > 0 {
-		con.Field("experts", "%s in %s, each with a digest of its own", text.Count(slabs, "part"), text.Count(tensors, "tensor"))
+		con.Field("experts", "%s, one for each expert in each of %s", text.Count(slabs, "digest"), text.Count(tensors, "tensor"))
 	}
 	for _, said := range pin.Declared.Statements() {
 		con.Field("declared", "%s", declaredText(said))

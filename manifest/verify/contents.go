@@ -175,7 +175,7 @@ func (v *verifier) reportOnlyListed() {
 		}
 	}
 	if len(only) > 0 && !v.signed {
-		v.report.gap(fmt.Sprintf("nothing but %s vouches for %s: %s", manifest.SumsName, words.Count(len(only), "file"), nameList(only)), "that they are what was published with the model")
+		v.report.gap(fmt.Sprintf("%s %s checked against %s alone: %s", words.Count(len(only), "file"), words.Verb(len(only), "is", "are"), manifest.SumsName, nameList(only)), "that they are what was published with the model")
 	}
 }
 

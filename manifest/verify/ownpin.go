@@ -134,7 +134,7 @@ func (v *verifier) reportProof(p *Proof, ids func(tensor string) bool) {
 		tensors[t.As]++
 	}
 	v.report.checked(fmt.Sprintf("derivation: %s of %s of tensor data are those of %q: %s identical, %s made of its experts",
-		words.Group(p.Proven), words.Count(p.Proven+p.Unproven, "byte"), p.Source, words.Count(tensors[ProvenIdentical], "tensor"), words.Group(tensors[ProvenSlabs])))
+		words.Group(p.Proven), words.Count(p.Proven+p.Unproven, "byte"), p.Source, words.Count(tensors[ProvenIdentical], "tensor"), words.Group(tensors[ProvenExperts])))
 	for _, t := range p.Tensors {
 		if ids != nil && ids(t.Name) && t.As != ProvenIDs {
 			v.report.gap(fmt.Sprintf("tensor %q holds expert ids, some of which were replaced", t.Name), "whether those ids are right")

@@ -129,7 +129,7 @@ func TestProofSeesWhatSumsCannot(t *testing.T) {
 		want Finding
 	}{
 		"nothing":             {func(*gguf.Contents) {}, Finding{}},
-		"up slabs swapped":    {func(c *gguf.Contents) { modeltest.SwapSlabs(*c, up, 0, 1) }, Finding{Kind: KindExperts, Tensor: up, What: "other tensors of the block have expert"}},
+		"up slabs swapped":    {func(c *gguf.Contents) { modeltest.SwapSlabs(*c, up, 0, 1) }, Finding{Kind: KindExperts, Tensor: up, What: "other tensors of the layer have expert"}},
 		"router rows swapped": {func(c *gguf.Contents) { modeltest.SwapSlabs(*c, "blk.1.ffn_gate_inp.weight", 0, 3) }, Finding{Kind: KindExperts, Tensor: "blk.1.ffn_gate_inp.weight", What: "other tensors"}},
 		"slab of another layer": {func(c *gguf.Contents) {
 			modeltest.PutSlab(*c, up, 4, 1, modeltest.SlabOf(*c, "blk.1.ffn_up_exps.weight", 4, 2))
@@ -177,7 +177,7 @@ func TestVerifyProvesBareSets(t *testing.T) {
 	source := pinContents(t, withTokenizer(modeltest.MoE()), gguf.Split{}, modeltest.MoESlabs(modeltest.MoEExperts))
 	paths := modeltest.Write(t, t.TempDir(), "m", withTokenizer(modeltest.PrunedMoE()), gguf.Split{Shards: 3})
 	r := mustVerify(t, paths[1], Options{Source: source, Prove: func(*gguf.Model, *manifest.Pin) ProveOptions { return ProveOptions{MayChange: mayAdd} }})
-	if !r.OK() || r.Proof == nil || r.Proof.Unproven != 0 || !slices.Equal(r.Proof.Blocks[1].Keep, modeltest.MoEKeep[2]) {
+	if !r.OK() || r.Proof == nil || r.Proof.Unproven != 0 || !slices.Equal(r.Proof.Layers[1].Keep, modeltest.MoEKeep[2]) {
 		t.Errorf("got %+v", r)
 	}
 	other := Note{"", "the tensors stand in another order than in the source"}

@@ -10,7 +10,7 @@ import (
 
 // ProveOptions say what the caller knows of a release and its source.
 type ProveOptions struct {
-	// Keep are the source's expert ids that the release is said to keep in each block,
+	// Keep are the source's expert ids that the release is said to keep in each layer,
 	// in their new order; nil when nobody says.
 	Keep map[int][]int
 	// ExpertIDs reports whether the values of a tensor are expert ids, which change with
@@ -40,11 +40,11 @@ type Proof struct {
 	Source        string          `json:"source"` // name of the artifact
 	PinDigest     manifest.Digest `json:"source_pin_digest"`
 	WeightsDigest manifest.Digest `json:"source_weights_digest"`
-	Experts       int             `json:"source_experts"` // in each block; 0 for a dense model
+	Experts       int             `json:"source_experts"` // in each layer; 0 for a dense model
 	Proven        int64           `json:"proven_bytes"`
 	Unproven      int64           `json:"unproven_bytes"`
 	Tensors       []TensorProof   `json:"tensors"` // of the release, in its order
-	Blocks        []BlockProof    `json:"blocks"`  // in the order of the source's tensors
+	Layers        []LayerProof    `json:"layers"`  // in the order of the source's tensors
 	Metadata      []MetadataProof `json:"metadata"`
 }
 
@@ -59,14 +59,14 @@ type TensorProof struct {
 // What a tensor of a release is to its source.
 const (
 	ProvenIdentical = "identical" // the source's tensor of that name
-	ProvenSlabs     = "slabs"     // slabs of the source's tensor of that name
+	ProvenExperts   = "experts"   // experts of the source's tensor of that name
 	ProvenIDs       = "ids"       // the source's expert ids under their new numbers
 	UnprovenOther   = "unproven"
 )
 
-// A BlockProof is the keep list of one block, as the digests show it.
-type BlockProof struct {
-	Block string `json:"block"` // "blk.7", or the name of a tensor that is in none
+// A LayerProof is the keep list of one layer, as the digests show it.
+type LayerProof struct {
+	Layer string `json:"layer"` // "blk.7", or the name of a tensor that is in none
 	Keep  []int  `json:"keep"`  // the source's expert that each is; NoExpert where that is not known
 }
 
@@ -91,7 +91,7 @@ func Prove(release, source *manifest.Pin, o ProveOptions) (*Proof, []Finding) {
 func prove(release, source *manifest.Pin, o ProveOptions, r *Report) *Proof {
 	p := &prover{
 		options: o, release: release, source: source, report: r,
-		proof: &Proof{Source: source.Artifact.Name, PinDigest: source.PinDigest, WeightsDigest: source.WeightsDigest, Tensors: []TensorProof{}, Blocks: []BlockProof{}, Metadata: []MetadataProof{}},
+		proof: &Proof{Source: source.Artifact.Name, PinDigest: source.PinDigest, WeightsDigest: source.WeightsDigest, Tensors: []TensorProof{}, Layers: []LayerProof{}, Metadata: []MetadataProof{}},
 		index: map[string]int{},
 		known: map[factKey]int{},
 		at:    placer{o.File, o.Offset},

@@ -26,20 +26,20 @@ func TestProve(t *testing.T) {
 		if proof.Proven != release.Artifact.TensorBytes || proof.Unproven != 0 || proof.Experts != modeltest.MoEExperts || proof.WeightsDigest != source.WeightsDigest {
 			t.Errorf("%s: proof is %+v", name, proof)
 		}
-		for _, b := range proof.Blocks {
+		for _, b := range proof.Layers {
 			var block int
-			fmt.Sscanf(b.Block, "blk.%d", &block)
+			fmt.Sscanf(b.Layer, "blk.%d", &block)
 			if !slices.Equal(b.Keep, modeltest.MoEKeep[block]) {
-				t.Errorf("%s: %s keeps %v, want %v", name, b.Block, b.Keep, modeltest.MoEKeep[block])
+				t.Errorf("%s: %s keeps %v, want %v", name, b.Layer, b.Keep, modeltest.MoEKeep[block])
 			}
 		}
-		if len(proof.Blocks) != len(modeltest.MoEKeep) || len(proof.Tensors) != len(release.Tensors) {
-			t.Errorf("%s: %d blocks and %d tensors", name, len(proof.Blocks), len(proof.Tensors))
+		if len(proof.Layers) != len(modeltest.MoEKeep) || len(proof.Tensors) != len(release.Tensors) {
+			t.Errorf("%s: %d layers and %d tensors", name, len(proof.Layers), len(proof.Tensors))
 		}
 		for _, p := range proof.Tensors {
 			want := ProvenIdentical
 			if modeltest.MoESlabs(1)(p.Name) > 0 {
-				want = ProvenSlabs
+				want = ProvenExperts
 			}
 			if p.As != want || p.Proven != p.Size {
 				t.Errorf("%s: %+v, want all of it as %s", name, p, want)
@@ -51,7 +51,7 @@ func TestProve(t *testing.T) {
 	}
 	proof, findings := Prove(source, source, ProveOptions{})
 	checkFindings(t, findings, nil)
-	if proof.Unproven != 0 || len(proof.Blocks) != 3 || proof.Blocks[0].Keep[8] != 8 {
+	if proof.Unproven != 0 || len(proof.Layers) != 3 || proof.Layers[0].Keep[8] != 8 {
 		t.Errorf("the source of itself: %+v", proof)
 	}
 }
@@ -66,15 +66,15 @@ func TestProveNamesEveryForgery(t *testing.T) {
 		want     []Finding
 	}{
 		"two experts' up slabs swapped": {func(c *gguf.Contents) { modeltest.SwapSlabs(*c, up, 0, 2) }, 2 * 170, []Finding{
-			finding(KindExperts, "F", up, manifest.NoExpert, "experts 0 and 2 do not fit the other tensors of the block; expert 0 is the source's expert 5, other tensors of the block have expert 8 there")}},
+			finding(KindExperts, "F", up, manifest.NoExpert, "experts 0 and 2 do not fit the other tensors of the layer; expert 0 is the source's expert 5, other tensors of the layer have expert 8 there")}},
 		"two router rows swapped": {func(c *gguf.Contents) { modeltest.SwapSlabs(*c, router, 1, 3) }, 2 * 96, []Finding{
-			finding(KindExperts, "F", router, manifest.NoExpert, "experts 1 and 3 do not fit the other tensors of the block; expert 1 is the source's expert 7, other tensors of the block have expert 2 there")}},
+			finding(KindExperts, "F", router, manifest.NoExpert, "experts 1 and 3 do not fit the other tensors of the layer; expert 1 is the source's expert 7, other tensors of the layer have expert 2 there")}},
 		"two biases swapped": {func(c *gguf.Contents) { modeltest.SwapSlabs(*c, bias, 0, 1) }, 2 * 4, []Finding{
-			finding(KindExperts, "F", bias, manifest.NoExpert, "experts 0 and 1 do not fit the other tensors of the block; expert 0 is the source's expert 5, other tensors of the block have expert 4 there")}},
+			finding(KindExperts, "F", bias, manifest.NoExpert, "experts 0 and 1 do not fit the other tensors of the layer; expert 0 is the source's expert 5, other tensors of the layer have expert 4 there")}},
 		"a dropped expert's slab": {func(c *gguf.Contents) {
 			modeltest.PutSlab(*c, up, 4, 3, modeltest.SlabOf(modeltest.MoE(), up, modeltest.MoEExperts, 0))
 		}, 170, []Finding{
-			finding(KindExperts, "F", up, 3, "is the source's expert 0, other tensors of the block have expert 4 there")}},
+			finding(KindExperts, "F", up, 3, "is the source's expert 0, other tensors of the layer have expert 4 there")}},
 		"a slab of another layer": {func(c *gguf.Contents) {
 			modeltest.PutSlab(*c, up, 4, 1, modeltest.SlabOf(modeltest.MoE(), "blk.10.ffn_up_exps.weight", modeltest.MoEExperts, 6))
 		}, 170, []Finding{finding(KindDigest, "F", up, 1, `is expert 6 of the source's tensor "blk.10.ffn_up_exps.weight"`)}},
@@ -110,7 +110,7 @@ func TestProveNamesEveryForgery(t *testing.T) {
 			v := modeltest.View(*c, up)
 			*v = modeltest.DataView(up, v.Type, []uint64{32, 5, 3}, modeltest.ViewData(*v)[:170*3])
 		}, 4*(96+4+170+54) + 3*170, []Finding{
-			finding(KindStructure, "F", up, manifest.NoExpert, `has 3 experts, tensor "blk.2.ffn_gate_inp.weight" of the block has 4`),
+			finding(KindStructure, "F", up, manifest.NoExpert, `has 3 experts, tensor "blk.2.ffn_gate_inp.weight" of the layer has 4`),
 			finding(KindPlan, "F", "blk.2.ffn_gate_inp.weight", manifest.NoExpert, "layer 2: no experts to compare, the plan keeps 4")}},
 		"an expert less in one block": {func(c *gguf.Contents) {
 			for _, slabbed := range modeltest.MoESlabbed {
@@ -197,14 +197,14 @@ func TestProveCannotTellEqualExpertsApart(t *testing.T) {
 		keep[1] = []int{0, id, 3, 7}
 		proof, findings := Prove(release, source, ProveOptions{Keep: keep, MayChange: mayAdd})
 		checkFindings(t, findings, nil)
-		if !slices.Equal(proof.Blocks[0].Keep, keep[1]) {
-			t.Errorf("got %v, want %v", proof.Blocks[0].Keep, keep[1])
+		if !slices.Equal(proof.Layers[0].Keep, keep[1]) {
+			t.Errorf("got %v, want %v", proof.Layers[0].Keep, keep[1])
 		}
 	}
 	proof, findings := Prove(release, source, ProveOptions{MayChange: mayAdd})
 	checkFindings(t, findings, nil)
-	if !slices.Equal(proof.Blocks[0].Keep, []int{0, 2, 3, 7}) {
-		t.Errorf("got %v", proof.Blocks[0].Keep)
+	if !slices.Equal(proof.Layers[0].Keep, []int{0, 2, 3, 7}) {
+		t.Errorf("got %v", proof.Layers[0].Keep)
 	}
 }
 

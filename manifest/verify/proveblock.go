@@ -55,7 +55,7 @@ func (p *prover) blocks() {
 		if n := g.release[0].Slabs.Count; n != p.kept() {
 			p.find(KindStructure, g.release[0].Name, manifest.NoExpert, "has %d experts, %s has %d", n, p.groups[0].block, p.kept())
 		}
-		p.proof.Blocks = append(p.proof.Blocks, BlockProof{g.block, p.recover(g)})
+		p.proof.Layers = append(p.proof.Layers, LayerProof{g.block, p.recover(g)})
 	}
 	p.placeStrays()
 	p.report.tellSlabs(p.facts, p.at)
@@ -67,11 +67,11 @@ func (p *prover) sameCounts(g *group) bool {
 	same := true
 	for i, r := range g.release {
 		if a, b := r.Slabs.Count, g.release[0].Slabs.Count; a != b {
-			p.find(KindStructure, r.Name, manifest.NoExpert, "has %d experts, tensor %q of the block has %d", a, g.release[0].Name, b)
+			p.find(KindStructure, r.Name, manifest.NoExpert, "has %d experts, tensor %q of the layer has %d", a, g.release[0].Name, b)
 			same = false
 		}
 		if a, b := g.source[i].Slabs.Count, g.source[0].Slabs.Count; a != b {
-			p.find(KindStructure, r.Name, manifest.NoExpert, "had %d experts in the source, tensor %q of the block had %d", a, g.release[0].Name, b)
+			p.find(KindStructure, r.Name, manifest.NoExpert, "had %d experts in the source, tensor %q of the layer had %d", a, g.release[0].Name, b)
 			same = false
 		}
 	}
@@ -133,7 +133,7 @@ func (p *prover) recover(g *group) []int {
 }
 
 func (p *prover) proveSlab(t *manifest.Tensor) {
-	p.prove(t.Name, t.Size/int64(t.Slabs.Count), ProvenSlabs)
+	p.prove(t.Name, t.Size/int64(t.Slabs.Count), ProvenExperts)
 }
 
 // planned returns the source's expert that expert i of a block should be, or NoExpert.
@@ -190,8 +190,8 @@ func (p *prover) diagnose(g *group, i int) (most int) {
 		case slices.Contains(matches[n], most):
 			p.proveSlab(r)
 		default:
-			p.note(slabFact{kind: KindExperts, tensors: []*manifest.Tensor{r}, is: "does", are: "do", rest: "not fit the other tensors of the block",
-				first: fmt.Sprintf("is the source's expert %d, other tensors of the block have expert %d there", matches[n][0], most)}, i)
+			p.note(slabFact{kind: KindExperts, tensors: []*manifest.Tensor{r}, is: "does", are: "do", rest: "not fit the other tensors of the layer",
+				first: fmt.Sprintf("is the source's expert %d, other tensors of the layer have expert %d there", matches[n][0], most)}, i)
 		}
 	}
 	return most
@@ -278,8 +278,8 @@ func (p *prover) comparePlan() {
 		return
 	}
 	found := map[string][]int{}
-	for _, b := range p.proof.Blocks {
-		found[b.Block] = b.Keep
+	for _, b := range p.proof.Layers {
+		found[b.Layer] = b.Keep
 	}
 	var facts []string // in the order of their first blocks
 	blocks := map[string][]int{}
@@ -302,8 +302,8 @@ func (p *prover) comparePlan() {
 			tell(number, planFact(keep, planned))
 		}
 	}
-	for _, b := range p.proof.Blocks {
-		number, err := strconv.Atoi(strings.TrimPrefix(b.Block, "blk."))
+	for _, b := range p.proof.Layers {
+		number, err := strconv.Atoi(strings.TrimPrefix(b.Layer, "blk."))
 		if _, ok := p.options.Keep[number]; err == nil && !ok {
 			tell(number, fmt.Sprintf("%d experts, the plan does not name the layer", len(b.Keep)))
 		}
@@ -455,8 +455,8 @@ func (p *prover) proveTable(t idTable, keep []int) {
 
 // keepOf returns the keep list that was found for a block, nil when it was not found whole.
 func (p *prover) keepOf(block string) []int {
-	for _, b := range p.proof.Blocks {
-		if b.Block == block && !slices.Contains(b.Keep, manifest.NoExpert) {
+	for _, b := range p.proof.Layers {
+		if b.Layer == block && !slices.Contains(b.Keep, manifest.NoExpert) {
 			return b.Keep
 		}
 	}

@@ -509,7 +509,7 @@ func (v *verifier) expect() error {
 		held = append(held, e.Key+"="+e.Want)
 	}
 	if len(held) > 0 {
-		v.report.checked("expectations that hold: " + strings.Join(held, ", "))
+		v.report.checked("as expected: " + strings.Join(held, ", "))
 	}
 	return nil
 }

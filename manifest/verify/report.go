@@ -114,8 +114,8 @@ type Note struct {
 
 // A Gap is something that was not checked, and what that leaves unproven.
 type Gap struct {
-	What   string `json:"what"`
-	Leaves string `json:"leaves"`
+	What     string `json:"what"`
+	NotShown string `json:"not_shown"`
 }
 
 // A Report is all that a check saw. It says what was checked and what was not, so that
@@ -253,7 +253,7 @@ func (r *Report) findNotes() {
 // findGaps turns what was not checked into findings.
 func (r *Report) findGaps() {
 	for _, g := range r.Gaps {
-		r.find(KindGap, "", g.What+"; not shown: "+g.Leaves)
+		r.find(KindGap, "", g.What+"; not shown: "+g.NotShown)
 	}
 }
 

@@ -88,7 +88,7 @@ func (c *check) checkBlocks() {
 		}
 	}
 	if len(behind) > 0 {
-		c.refuse(c.m.Name, "%s: %q says that blocks end before %d", blockList(behind), key, c.blocks)
+		c.refuse(c.m.Name, "%s: %q says that layers end before %d", blockList(behind), key, c.blocks)
 	}
 	if _, known := tables[c.arch]; !known && !slices.Contains(unevenArchitectures, c.arch) {
 		c.checkAlike()
@@ -132,12 +132,12 @@ func (c *check) checkKind(blocks []int) {
 			}
 		}
 		if len(without) == 1 {
-			c.refuse(c.m.Name, "%s: no %q, which all other blocks of the kind have", blockList(without), name)
+			c.refuse(c.m.Name, "%s: no %q, which all other layers of the kind have", blockList(without), name)
 		}
 	}
 }
 
 // blockList names blocks: "block 4" or "blocks 1-3, 7".
 func blockList(blocks []int) string {
-	return words.Verb(len(blocks), "block ", "blocks ") + words.Ranges(blocks)
+	return words.Verb(len(blocks), "layer ", "layers ") + words.Ranges(blocks)
 }

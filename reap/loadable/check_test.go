@@ -46,12 +46,12 @@ func TestDamages(t *testing.T) {
 		want     string
 	}{
 		{"no last block", drop(func(n string) bool { return strings.HasPrefix(n, "blk.4.") }), gguf.Error,
-			`block 4: announced by "kimi-k3.block_count", which is 5, and no tensor of it is there`},
-		{"no blocks in the middle", drop(func(n string) bool { return strings.HasPrefix(n, "blk.2.") || strings.HasPrefix(n, "blk.3.") }), gguf.Error, "blocks 2-3: announced by"},
+			`layer 4: announced by "kimi-k3.block_count", which is 5, and no tensor of it is there`},
+		{"no blocks in the middle", drop(func(n string) bool { return strings.HasPrefix(n, "blk.2.") || strings.HasPrefix(n, "blk.3.") }), gguf.Error, "layers 2-3: announced by"},
 		{"no embedding", drop(is("token_embd.weight")), gguf.Error, `has no tensor "token_embd.weight"`},
 		{"no output", drop(is("output.weight")), gguf.Error, `has no tensor "output.weight"`},
-		{"a norm less", drop(is("blk.2.attn_norm.weight")), gguf.Error, `block 2: no tensor "attn_norm.weight"`},
-		{"no selection bias", drop(is("blk.4.exp_probs_b.bias")), gguf.Error, `block 4: no tensor "exp_probs_b.bias"`},
+		{"a norm less", drop(is("blk.2.attn_norm.weight")), gguf.Error, `layer 2: no tensor "attn_norm.weight"`},
+		{"no selection bias", drop(is("blk.4.exp_probs_b.bias")), gguf.Error, `layer 4: no tensor "exp_probs_b.bias"`},
 		{"a token less", func(s *gguftest.Spec) {
 			v, _ := s.Metadata.Get("tokenizer.ggml.tokens")
 			s.Metadata.Set("tokenizer.ggml.tokens", shorter(v))
@@ -67,9 +67,9 @@ func TestDamages(t *testing.T) {
 		{"down with half its rows", reshape("blk.2.ffn_down_exps.weight", 32, 32, 896), gguf.Error, "has the shape 32 x 32 x 896, llama.cpp wants"},
 		{"gate that does not fit", reshape("blk.2.ffn_gate_exps.weight", 64, 64, 896), gguf.Error, "has the shape 64 x 64 x 896"},
 		{"a key says another width", key("expert_feed_forward_length", gguf.Uint32Value(64)), gguf.Error, "has the shape 64 x 32 x 896"},
-		{"fewer blocks stated", key("block_count", gguf.Uint32Value(4)), gguf.Error, `block 4: "kimi-k3.block_count" says that blocks end before 4`},
+		{"fewer blocks stated", key("block_count", gguf.Uint32Value(4)), gguf.Error, `layer 4: "kimi-k3.block_count" says that layers end before 4`},
 		{"a list for other blocks", key("attention.head_count_kv", gguf.Int32sValue(0, 0, 0, 1)), gguf.Error, "has 4 entries, llama.cpp wants 5"},
-		{"more dense blocks stated", key("leading_dense_block_count", gguf.Uint32Value(2)), gguf.Error, `block 1: no tensor "ffn_gate.weight"`},
+		{"more dense blocks stated", key("leading_dense_block_count", gguf.Uint32Value(2)), gguf.Error, `layer 1: no tensor "ffn_gate.weight"`},
 		{"keys shorter than what is rotated of them", key("attention.key_length_mla", gguf.Uint32Value(7)), gguf.Error,
 			`key "kimi-k3.attention.key_length_mla": is 7, of which "kimi-k3.rope.dimension_count" takes 16`},
 		{"a key of 64 bits", key("embedding_length", gguf.Uint64Value(64)), gguf.Error, "is u64, llama.cpp reads u32 only"},
@@ -139,8 +139,8 @@ func dense(blocks int) gguftest.Spec {
 func TestDamagesOfAnyArchitecture(t *testing.T) {
 	for name, want := range map[string]string{
 		"":                           "",
-		"blk.3.attn_norm.weight":     `block 3: no "attn_norm.weight", which all other blocks of the kind have`,
-		"blk.0.ffn_down.weight":      `block 0: no "ffn_down.weight"`,
+		"blk.3.attn_norm.weight":     `layer 3: no "attn_norm.weight", which all other layers of the kind have`,
+		"blk.0.ffn_down.weight":      `layer 0: no "ffn_down.weight"`,
 		"token_embd.weight":          `has no tensor "token_embd.weight"`,
 		"blk.1.ffn_up.weight 32 40":  `"blk.1.ffn_up.weight": has the shape 32 x 40, llama.cpp wants 32 x 48, as tensor "blk.1.ffn_gate.weight" beside it has`,
 		"blk.1.ffn_down.weight 40 8": `"blk.1.ffn_down.weight": has the shape 40 x 8, llama.cpp wants rows of 48`,

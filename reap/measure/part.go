@@ -197,7 +197,7 @@ func (p *Part) check() error {
 	case len(p.Kinds) == 0:
 		return errors.New("no kind of text")
 	case p.BlockCount < 1 || p.BlockCount > 1<<12:
-		return fmt.Errorf("%d blocks", p.BlockCount)
+		return fmt.Errorf("%d layers", p.BlockCount)
 	}
 	for i, kind := range p.Kinds {
 		if !(kind.Weight > 0) {
@@ -208,7 +208,7 @@ func (p *Part) check() error {
 		}
 		for block, experts := range p.sums[i].Layers {
 			if block >= p.BlockCount || len(experts) != p.NumExperts {
-				return fmt.Errorf("layer %d: sums of %d experts, in a model of %d blocks with %d experts each", block, len(experts), p.BlockCount, p.NumExperts)
+				return fmt.Errorf("layer %d: sums of %d experts, in a model of %d layers with %d experts each", block, len(experts), p.BlockCount, p.NumExperts)
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"ggufreap/reap"
 )
 
-var errOrdinalMask = errors.New("plan: a text mask of \"layer expert\" lines counts layers among the MoE blocks of one engine; write block numbers as JSON instead")
+var errOrdinalMask = errors.New("plan: a text mask of \"layer expert\" lines counts only the layers with experts, as one engine does; write layer numbers as JSON instead")
 
 var maskLine = regexp.MustCompile(`^[0-9]+[ \t]+[0-9]+$`)
 
@@ -87,7 +87,7 @@ func (f *foreign) read(root *jsondoc.Node) {
 		f.form = "keep lists"
 		f.keep = f.layers(root, f.ids)
 	default:
-		f.Fault("plan", "none of the known forms: no \"layers\", \"keep\", \"pruned_experts\" or \"format\", and not a list for each block number")
+		f.Fault("plan", "none of the known forms: no \"layers\", \"keep\", \"pruned_experts\" or \"format\", and not a list for each layer number")
 	}
 }
 
@@ -131,7 +131,7 @@ func (f *foreign) readLayers(root *jsondoc.Node) {
 	f.form = "reap_plan"
 	f.Same(root, "num_experts", "", f.experts.Count)
 	if v := root.Get("mode"); v != nil && v.Text() != mode {
-		f.Fault("mode", "%s: this mode gives layers or experts different widths, which slabs copied from a GGUF file cannot have; only %q can be used", v.Describe(), mode)
+		f.Fault("mode", "%s: this mode gives layers or experts different widths, which experts copied from a GGUF file cannot have; only %q can be used", v.Describe(), mode)
 	}
 	if root.Get("mtp_keep") != nil {
 		f.Fault("mtp_keep", "draft layers with lists of their own count: a GGUF file states one expert count for all layers")
@@ -141,7 +141,7 @@ func (f *foreign) readLayers(root *jsondoc.Node) {
 
 func (f *foreign) layerEntry(n *jsondoc.Node, where string) []int {
 	if n.Get("wblocks") != nil {
-		f.Fault(where, "\"wblocks\" cuts the width of experts, which needs other tensors than slabs copied whole")
+		f.Fault(where, "\"wblocks\" cuts the width of experts, which needs other tensors than experts copied whole")
 	}
 	if n.Kind == '[' {
 		return f.ids(n, where)
@@ -230,7 +230,7 @@ func (f *foreign) readPairs(root *jsondoc.Node) {
 		where := fmt.Sprintf("pruned_experts[%d]", i)
 		ids := f.ids(pair, where)
 		if len(ids) != 2 {
-			f.Fault(where, "want a block and an expert")
+			f.Fault(where, "want a layer and an expert")
 			continue
 		}
 		drop[ids[0]] = append(drop[ids[0]], ids[1])

@@ -130,7 +130,7 @@ func TestPlanFaults(t *testing.T) {
 		"negative and too large": {`[5, 1, 6]`, `[-1, 8, 6]`, []string{"layer 2: entry 0 is expert -1, want 0 to 7", "layer 2: entry 1 is expert 8"}},
 		"twice":                  {`[5, 1, 6]`, `[5, 1, 5]`, []string{"layer 2: expert 5 stands twice, as entry 0 and as entry 2"}},
 		"several layers":         {`[5, 1, 6]`, `[5, 1]`, []string{"layer 2: keeps 2 experts, want 3"}},
-		"leading zero":           {`"10"`, `"010"`, []string{`layer "010": not a block number`}},
+		"leading zero":           {`"10"`, `"010"`, []string{`layer "010": not a layer number`}},
 		"same layer twice":       {`"10"`, `"2"`, []string{`key "2" stands twice`}},
 		"same key twice":         {`"mode"`, `"mode": "uniform", "mode"`, []string{`key "mode" stands twice`}},
 		"no keep":                {`"keep": [5, 1, 6]`, ``, []string{`layer "2": missing`}},
@@ -277,7 +277,7 @@ func TestPlansOfManyFaults(t *testing.T) {
 		"pairs":        {`{"pruned_experts":[` + zeros + `]}`, "and 799970 more"},
 		"too many":     {`{"1":[` + strings.Repeat("0,", 3_000_000) + `0]}`, "more than 524288 values"},
 		"a long entry": {`{"1":["` + strings.Repeat("x", 1<<20) + `"]}`, "entry 0 is a string of 1048576 bytes"},
-		"a long key":   {`{"layers":{"` + strings.Repeat("é", 1<<20) + `":[0]}}`, `é...: not a block number`},
+		"a long key":   {`{"layers":{"` + strings.Repeat("é", 1<<20) + `":[0]}}`, `é...: not a layer number`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := Read([]byte(c.text), e)

@@ -246,7 +246,7 @@ func (r *reader) layers(n *jsondoc.Node, list func(n *jsondoc.Node, where string
 		where := fmt.Sprintf("layer %q", m.Key)
 		block, ok := jsondoc.Decimal(m.Key)
 		if !ok {
-			r.Fault(where, "not a block number in plain decimal")
+			r.Fault(where, "not a layer number in plain decimal")
 			continue
 		}
 		if len(layers) == maxLayers {

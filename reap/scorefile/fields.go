@@ -29,7 +29,7 @@ func (d *document) layers(n *jsondoc.Node, path string, layer func(n *jsondoc.No
 	for m := range n.Members() {
 		block, ok := jsondoc.Decimal(m.Key)
 		if !ok {
-			d.Fault(path+m.Key, "not a block number in plain decimal")
+			d.Fault(path+m.Key, "not a layer number in plain decimal")
 			continue
 		}
 		if len(layers) == maxBlocks {

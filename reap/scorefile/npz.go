@@ -115,9 +115,9 @@ func (n *npz) blocks(rows int) []int {
 	for _, block := range blocks {
 		switch {
 		case block >= rows:
-			n.fault("moe_layers", "block %d, but there are %d rows", block, rows)
+			n.fault("moe_layers", "layer %d, but there are %d rows", block, rows)
 		case slices.Contains(real, block):
-			n.fault("moe_layers", "block %d stands twice", block)
+			n.fault("moe_layers", "layer %d stands twice", block)
 		default:
 			real = append(real, block)
 		}

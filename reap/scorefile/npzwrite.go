@@ -83,7 +83,7 @@ func (w *npzWriter) rows(layers map[int]*Layer, list func(*Layer) *[]float64) []
 	values := make([]float64, w.blocks*w.experts)
 	for block, l := range layers {
 		if block >= w.blocks {
-			w.err = fmt.Errorf("sums of block %d of a model with %d", block, w.blocks)
+			w.err = fmt.Errorf("sums of layer %d of a model with %d", block, w.blocks)
 			return values
 		}
 		copy(values[block*w.experts:(block+1)*w.experts], *list(l))

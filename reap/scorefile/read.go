@@ -52,7 +52,7 @@ func Read(r io.ReaderAt, size int64, e *reap.Experts) (*Measurements, error) {
 
 var (
 	errPickle = errors.New("a PyTorch pickle (such as observations.pt): opening one can run code that it contains, so it is not read; " +
-		"save its numbers with numpy.savez as saliency and counts, one row for each block, with moe_layers")
+		"save its numbers with numpy.savez as saliency and counts, one row for each layer, with moe_layers")
 	errLegacyImatrix = errors.New("a legacy imatrix (.dat): it stores neither how many tokens an expert got nor how many experts there are, " +
 		"and its sums are rescaled, so neither count nor activation-energy can be had; collect one in the GGUF form of llama-imatrix")
 )

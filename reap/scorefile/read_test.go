@@ -247,7 +247,7 @@ func TestReadTextRefuses(t *testing.T) {
 		"negative": {edit(t, "saliency.json", `"count": [40, 9, 51, 0]`, `"count": [-1, 9, 51, 0]`),
 			[]string{"layer 1: counts: expert 0 has -1"}},
 		"layer twice": {`{"1":{"activation_counts":[1,2,3,4]},"1":{}}`, []string{`key "1" stands twice`}},
-		"layer 01":    {`{"01":{"activation_counts":[1,2,3,4]}}`, []string{"layer 01: not a block number"}},
+		"layer 01":    {`{"01":{"activation_counts":[1,2,3,4]}}`, []string{"layer 01: not a layer number"}},
 		"too few, text for number": {`{"1":{"activation_counts":[1,"2",3,4],"reap":[1,1,1,1]},"2":{}}`,
 			[]string{`layer 1.activation_counts: entry 1 is "2"`, "layer 2.activation_counts: missing, want a list"}},
 		"cache version": {edit(t, "importance-cache.json", `"version": 1`, `"version": 2`), []string{"version: 2, want 1"}},

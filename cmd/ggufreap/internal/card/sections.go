@@ -123,7 +123,7 @@ func (f *Facts) unchanged() string {
 			whole++
 		}
 	}
-	return fmt.Sprintf("%s as they are; %s hold the kept experts' slabs, rows and numbers, each as it is in the source", text.Count(same, "tensor"), text.Count(whole, "other"))
+	return fmt.Sprintf("%s as they are; %s hold the kept experts' bytes, rows and numbers, each as it is in the source", text.Count(same, "tensor"), text.Count(whole, "other"))
 }
 
 func (f *Facts) sizes() string {

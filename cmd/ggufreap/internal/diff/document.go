@@ -44,11 +44,11 @@ type sideDocument struct {
 }
 
 type tensorChange struct {
-	Name   document.Text            `json:"name"`
-	Change manifest.Change          `json:"change"`
-	A      *tensorSide              `json:"a"` // null where there is none
-	B      *tensorSide              `json:"b"`
-	Slabs  document.ListOrNull[int] `json:"slabs"` // of experts that differ; null when it is not known
+	Name    document.Text            `json:"name"`
+	Change  manifest.Change          `json:"change"`
+	A       *tensorSide              `json:"a"` // null where there is none
+	B       *tensorSide              `json:"b"`
+	Experts document.ListOrNull[int] `json:"experts"` // of experts that differ; null when it is not known
 }
 
 type tensorSide struct {

@@ -42,8 +42,8 @@ func (v *Job) checkLoading(m *gguf.Model, r *verify.Report) {
 		return
 	}
 	r.Gaps = append(r.Gaps, verify.Gap{
-		What:   "whether an engine loads it: only headers were looked at, and no engine was asked",
-		Leaves: "whether it runs, and what it says",
+		What:     "whether an engine loads it: only headers were looked at, and no engine was asked",
+		NotShown: "whether it runs, and what it says",
 	})
 }
 

@@ -161,8 +161,8 @@ func printProof(con *ui.Console, p *verify.Proof) {
 	con.DigestField("source", text.Safe(p.Source)+", pin digest", p.PinDigest.String())
 	con.Field("proven", "%s", text.Size(p.Proven))
 	con.Field("unproven", "%s", text.Size(p.Unproven))
-	if len(p.Blocks) > 0 {
-		con.Field("experts", "%d of %d in each of %s, found by their bytes", len(p.Blocks[0].Keep), p.Experts, text.Count(len(p.Blocks), "block"))
+	if len(p.Layers) > 0 {
+		con.Field("experts", "%d of %d in each of %s, found by their bytes", len(p.Layers[0].Keep), p.Experts, text.Count(len(p.Layers), "layer"))
 	}
 	for _, m := range p.Metadata {
 		if m.Allowed {

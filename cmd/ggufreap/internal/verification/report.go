@@ -28,7 +28,7 @@ func Show(con *ui.Console, r *verify.Report) {
 	}
 	for _, g := range r.Gaps {
 		con.Field("not checked", "%s", text.Safe(g.What))
-		con.Field("", "not shown: %s", text.Safe(g.Leaves))
+		con.Field("", "not shown: %s", text.Safe(g.NotShown))
 	}
 	for _, n := range r.Notes {
 		place := ""

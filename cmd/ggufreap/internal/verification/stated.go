@@ -28,8 +28,8 @@ func (v *Job) checkStated(stated *reap.Stated, r *verify.Report) {
 		r.Checked = append(r.Checked, fmt.Sprintf("the source's pin has the sha256 that the hub states: %d of %s of %s", same, text.Files(same), where))
 	default:
 		r.Gaps = append(r.Gaps, verify.Gap{
-			What:   fmt.Sprintf("the sha256 of the source's files, as the hub states it of %s of %s: what was dropped did not have to travel, so nobody took it", text.Files(len(stated.Files)), where),
-			Leaves: "whether the source's files are those that the hub lists; a pin of them (--source-pin) has their sums, and tells of each expert",
+			What:     fmt.Sprintf("the sha256 of the source's files, as the hub states it of %s of %s: what was dropped did not have to travel, so nobody took it", text.Files(len(stated.Files)), where),
+			NotShown: "whether the source's files are those that the hub lists; a pin of them (--source-pin) has their sums, and tells of each expert",
 		})
 	}
 }

@@ -43,8 +43,8 @@ type Job struct {
 func (v *Job) Inspect(m *gguf.Model, r *verify.Report) {
 	if !m.Complete() { // what would be found is what is missing, once more
 		r.Gaps = append(r.Gaps, verify.Gap{
-			What:   "shards are missing, so experts and plan were not looked at",
-			Leaves: "whether the metadata and the plan are those of the tensors",
+			What:     "shards are missing, so experts and plan were not looked at",
+			NotShown: "whether the metadata and the plan are those of the tensors",
 		})
 		return
 	}
@@ -78,7 +78,7 @@ func (v *Job) missPlan(m *gguf.Model, r *verify.Report) {
 		r.Add(planFinding(what))
 		return
 	}
-	r.Gaps = append(r.Gaps, verify.Gap{What: release.PlanName + " " + what, Leaves: "whether the experts are those that it keeps"})
+	r.Gaps = append(r.Gaps, verify.Gap{What: release.PlanName + " " + what, NotShown: "whether the experts are those that it keeps"})
 }
 
 // findExperts holds the tensors of routed experts against the metadata.
@@ -124,7 +124,7 @@ func sayStanding(e *reap.Experts, r *verify.Report) {
 		r.Checked = append(r.Checked, said)
 		return
 	}
-	r.Gaps = append(r.Gaps, verify.Gap{What: said, Leaves: "whether experts are cut as the model wants it"})
+	r.Gaps = append(r.Gaps, verify.Gap{What: said, NotShown: "whether experts are cut as the model wants it"})
 }
 
 // expertFinding names file and tensor of a fault that is about one tensor.

@@ -245,12 +245,12 @@ func flipBit(at int) func(data []byte) { return func(data []byte) { data[at] ^= 
 var routed = []string{"blk.1.ffn_gate_inp.weight", "blk.1.exp_probs_b.bias", "blk.1.ffn_gate_exps.weight", "blk.1.ffn_up_exps.weight", "blk.1.ffn_down_exps.weight"}
 
 var expertForgeries = []forgeryKind{
-	{name: "up experts swapped", contents: swapped(0, 5, "blk.1.ffn_up_exps.weight"), want: "other tensors of the block have expert"},
-	{name: "gate experts swapped", contents: swapped(0, 5, "blk.1.ffn_gate_exps.weight"), want: "other tensors of the block have expert"},
-	{name: "down experts swapped", contents: swapped(2, 15, "blk.2.ffn_down_exps.weight"), want: "other tensors of the block have expert"},
-	{name: "router rows swapped", contents: swapped(1, 3, "blk.1.ffn_gate_inp.weight"), want: "other tensors of the block have expert"},
-	{name: "biases swapped", contents: swapped(0, 1, "blk.2.exp_probs_b.bias"), want: "other tensors of the block have expert"},
-	{name: "router and bias swapped together", contents: swapped(4, 9, "blk.1.ffn_gate_inp.weight", "blk.1.exp_probs_b.bias"), want: "other tensors of the block have expert"},
+	{name: "up experts swapped", contents: swapped(0, 5, "blk.1.ffn_up_exps.weight"), want: "other tensors of the layer have expert"},
+	{name: "gate experts swapped", contents: swapped(0, 5, "blk.1.ffn_gate_exps.weight"), want: "other tensors of the layer have expert"},
+	{name: "down experts swapped", contents: swapped(2, 15, "blk.2.ffn_down_exps.weight"), want: "other tensors of the layer have expert"},
+	{name: "router rows swapped", contents: swapped(1, 3, "blk.1.ffn_gate_inp.weight"), want: "other tensors of the layer have expert"},
+	{name: "biases swapped", contents: swapped(0, 1, "blk.2.exp_probs_b.bias"), want: "other tensors of the layer have expert"},
+	{name: "router and bias swapped together", contents: swapped(4, 9, "blk.1.ffn_gate_inp.weight", "blk.1.exp_probs_b.bias"), want: "other tensors of the layer have expert"},
 	{name: "two experts swapped whole", contents: swapped(0, 5, routed...), want: "layer 1: the plan's experts in another order"},
 	{name: "a dropped expert's part", contents: func(f *forgery, c *gguf.Contents) {
 		own := f.data(c, "blk.1.ffn_up_exps.weight")
@@ -262,7 +262,7 @@ var expertForgeries = []forgeryKind{
 			}
 		}
 		f.set(c, "blk.1.ffn_up_exps.weight", own)
-	}, want: "other tensors of the block have expert"},
+	}, want: "other tensors of the layer have expert"},
 	{name: "a part of another layer", contents: fromSource("blk.1.ffn_up_exps.weight", 4, "blk.2.ffn_up_exps.weight", 7), want: `is expert 7 of the source's tensor "blk.2.ffn_up_exps.weight"`},
 	{name: "a part of another projection", contents: fromSource("blk.1.ffn_up_exps.weight", 4, "blk.1.ffn_gate_exps.weight", 7), want: `is expert 7 of the source's tensor "blk.1.ffn_gate_exps.weight"`},
 	{name: "a bit of an expert", contents: edited("blk.1.ffn_up_exps.weight", flipBit(100)), want: "is not among the source's"},
@@ -280,7 +280,7 @@ var expertForgeries = []forgeryKind{
 			size := len(data) / 16
 			f.set(c, tensor, slices.Concat(data[size:], data[:size]))
 		}
-	}, want: `layers 1 and 2, tensor "ffn_up_exps.weight" of each: experts 0 to 15 do not fit the other tensors of the block`},
+	}, want: `layers 1 and 2, tensor "ffn_up_exps.weight" of each: experts 0 to 15 do not fit the other tensors of the layer`},
 	{name: "an expert twice", contents: func(f *forgery, c *gguf.Contents) {
 		for _, tensor := range routed {
 			edited(tensor, func(data []byte) { copy(slab(data, 16, 3), slab(data, 16, 0)) })(f, c)
@@ -427,7 +427,7 @@ var fileForgeries = []forgeryKind{
 	{name: "a program without a suffix", files: putFile("run", "\x7fELF\x02\x01\x01"), args: []string{"--strict"}, want: "run: can run code when it is loaded or opened"},
 	{name: "a program for Windows", files: putFile("setup", "MZ\x90\x00"), args: []string{"--strict"}, want: "setup: can run code when it is loaded or opened"},
 	{name: "a script", files: putFile("install", "#!/bin/sh\nid\n"), args: []string{"--strict"}, want: "install: can run code when it is loaded or opened: a script"},
-	{name: "a file that only the list vouches for", files: putFile("README.md", "trust me\n"), args: []string{"--complete"}, want: `nothing but MANIFEST.sha256 vouches for 1 file: "README.md"`},
+	{name: "a file that only the list vouches for", files: putFile("README.md", "trust me\n"), args: []string{"--complete"}, want: `1 file is checked against MANIFEST.sha256 alone: "README.md"`},
 	{name: "a link that leads out", files: func(f *forgery) {
 		elsewhere := filepath.Join(f.TempDir(), "elsewhere.txt")
 		programtest.WriteText(f.T, elsewhere, "x")

@@ -271,8 +271,8 @@ func TestVerifyProvesAgainstForgeries(t *testing.T) {
 		what   string
 	}{
 		"nothing":             {func(*gguf.Contents, *gguf.Model) {}, "", 0, ""},
-		"up slabs swapped":    {swap("blk.1.ffn_up_exps.weight", 0, 2), "blk.1.ffn_up_exps.weight", -1, "experts 0 and 2 do not fit the other tensors of the block; expert 0 is the source's expert 17, other tensors of the block have expert 31 there"},
-		"router rows swapped": {swap("blk.2.ffn_gate_inp.weight", 3, 9), "blk.2.ffn_gate_inp.weight", -1, "experts 3 and 9 do not fit the other tensors of the block; expert 3 is the source's expert 17, other tensors of the block have expert 5 there"},
+		"up slabs swapped":    {swap("blk.1.ffn_up_exps.weight", 0, 2), "blk.1.ffn_up_exps.weight", -1, "experts 0 and 2 do not fit the other tensors of the layer; expert 0 is the source's expert 17, other tensors of the layer have expert 31 there"},
+		"router rows swapped": {swap("blk.2.ffn_gate_inp.weight", 3, 9), "blk.2.ffn_gate_inp.weight", -1, "experts 3 and 9 do not fit the other tensors of the layer; expert 3 is the source's expert 17, other tensors of the layer have expert 5 there"},
 		"slab of another layer": {func(c *gguf.Contents, source *gguf.Model) {
 			data := programtest.TensorData(t, source, "blk.2.ffn_down_exps.weight")
 			setSlab(t, c, "blk.1.ffn_down_exps.weight", 4, data[7*len(data)/32:8*len(data)/32])
