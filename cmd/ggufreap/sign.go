@@ -75,7 +75,7 @@ func signFlags() []cli.Flag {
 		&cli.StringFlag{Name: "ssh-key", Usage: "`FILE`: the SSH private key that signs MANIFEST.sha256"},
 		&cli.StringFlag{Name: "key", Usage: "`FILE`: the EC private key, in PEM, that signs all files"},
 		&cli.BoolFlag{Name: "provenance", Usage: "state what the release was made from, signed too"},
-		&cli.StringFlag{Name: "builder", Usage: "`URI`: who is trusted to have made the release, for --provenance (a machine that nobody is named for)"},
+		&cli.StringFlag{Name: "builder", Usage: "`URI`: who is trusted to have made the release, for --provenance (a machine that nobody vouches for)"},
 	}
 }
 

@@ -235,7 +235,7 @@ var communityPlans = []struct {
 	{name: "cache of scores", text: `{"format":"llama-moe-prune-importance-cache"}`,
 		faults: []string{`format: "llama-moe-prune-importance-cache" is not a plan`}},
 	{name: "pairs out of range", text: `{"pruned_experts":[[1,8],[1,2],[1,2],[1]]}`,
-		faults: []string{"layer 1: drops expert 8", "layer 1: drops expert 2", "pruned_experts[3]: want a block and an expert"}},
+		faults: []string{"layer 1: drops expert 8", "layer 1: drops expert 2", "pruned_experts[3]: want a layer and an expert"}},
 	{name: "unknown form", text: `{"experts":[1,2]}`, faults: []string{"none of the known forms"}},
 }
 
@@ -328,7 +328,7 @@ func TestManyParts(t *testing.T) {
 func TestOrdinalMaskIsRefused(t *testing.T) {
 	e := model(1)
 	_, err := Read([]byte("# dropped\n\n0 3\n0 5\n"), e)
-	if err == nil || !strings.Contains(err.Error(), "counts layers among the MoE blocks") {
+	if err == nil || !strings.Contains(err.Error(), "counts only the layers with experts") {
 		t.Errorf("error %v", err)
 	}
 }
