@@ -177,7 +177,7 @@ func TestExpertFaults(t *testing.T) {
 		},
 		"projection of two dims": {
 			func(r *recipe) { r.find("blk.2.ffn_down_exps.weight").shape = []uint64{32, 8} },
-			[]string{`"blk.2.ffn_down_exps.weight": 2 dims, want 3`},
+			[]string{`layer 2: 1 experts, but the model's expert count is 8`},
 		},
 		"metadata disagrees": {
 			func(r *recipe) {
