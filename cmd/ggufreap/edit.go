@@ -24,10 +24,11 @@ Usage:
 Keys keep their types and their places, tensors their bytes, their order and
 their shards; the weights digest stays the same. Shards that stay as they are
 share the source's blocks on disk where the file system can (XFS, Btrfs), and
-are copied elsewhere. The source is only read. DIR gets the files, pin.json.zst
-and, last of all, MANIFEST.sha256; of a release its plan.json, its source's pin
-and its LICENSE too. The key reap.edited_keys names what was changed, so that
-"verify --source-pin" tells stated changes from others.
+are copied elsewhere, or are hard links with --link. The source is only read.
+DIR gets the files, pin.json.zst and, last of all, MANIFEST.sha256; of a release
+its plan.json, its source's pin and its LICENSE too. The key reap.edited_keys
+names what was changed, so that "verify --source-pin" tells stated changes from
+others.
 
 Keys that decide how an engine computes (all that begin with the architecture's
 name, the alignment, and what makes tokens of a text) want --force.
@@ -50,6 +51,7 @@ func editCommand(con *ui.Console) *cli.Command {
 		Flags: slices.Concat(
 			args.In("What to change", editFlags()...),
 			args.In("Output", slices.Concat(releaseFlags("the folder to write", "that of the source"), []cli.Flag{
+				&cli.BoolFlag{Name: "link", Usage: "give files that stay as they are a second name in DIR, a hard link, in place of copies: whoever changes one changes both"},
 				&cli.BoolFlag{Name: "no-provenance-keys", Usage: "leave out the key that names what was changed: \"verify --source-pin\" then finds each change to be unstated"},
 				typeFlag(),
 			}, layoutFlags(), progressFlags(con))...),
@@ -97,6 +99,7 @@ func editAction(con *ui.Console, c *cli.Context) error {
 		IDs:    soundIDs(m),
 		Whole:  true,
 		AsCut:  true,
+		Link:   c.Bool("link"),
 	}
 	if err := carryOver(con, m, r); err != nil {
 		return err

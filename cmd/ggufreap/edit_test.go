@@ -138,6 +138,31 @@ func TestEditCarriesDocumentsOver(t *testing.T) {
 	}
 }
 
+// TestEditLinks gives untouched shards a second name. The same command again finds it all done,
+// and a folder on another disk is refused before the first byte.
+func TestEditLinks(t *testing.T) {
+	files := writeModel(t, smallK3(), 3)
+	out := filepath.Join(t.TempDir(), "out")
+	line := []string{"edit", "--link", "--set", "general.url=x", "-o", out, files[0]}
+	if said := succeed(t, line...); !strings.Contains(said, "linked          2 shards") {
+		t.Error(said)
+	}
+	for i, path := range files {
+		was, err := os.Stat(path)
+		is, err2 := os.Stat(filepath.Join(out, filepath.Base(path)))
+		if err != nil || err2 != nil || os.SameFile(was, is) != (i > 0) {
+			t.Errorf("shard %d: %v, %v", i+1, err, err2)
+		}
+	}
+	succeed(t, "verify", "--strict", out)
+	if r := ggufreap(t, line...); r.code != exitOK || !strings.Contains(r.stderr, "finished: nothing was written") {
+		t.Errorf("again: exit %d\n%s", r.code, r.stderr)
+	}
+	if r := ggufreap(t, "edit", "--set", "general.url=y", "--force", "-o", out, files[0]); r.code != exitFailed || !strings.Contains(r.stderr, "holds the source") {
+		t.Errorf("a folder that shares the source's files: exit %d\n%s", r.code, r.stderr)
+	}
+}
+
 // TestSetReadsStandardInput sets a template that a pipe delivers.
 func TestSetReadsStandardInput(t *testing.T) {
 	source := writeModel(t, smallK3(), 1)[0]

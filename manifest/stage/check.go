@@ -52,7 +52,7 @@ func (f *Folder) checkSources(what string, paths []string, sources []fs.FileInfo
 			continue // a link that leads nowhere leads to no source
 		}
 		for i, info := range sources {
-			if os.SameFile(info, there) {
+			if os.SameFile(info, there) && !f.linkedAs(e.Name(), paths[i]) {
 				return fmt.Errorf("output folder %q holds the %s %q under the name %q, want another folder", f.path, what, paths[i], e.Name())
 			}
 		}
@@ -186,7 +186,7 @@ func (f *Folder) need(block int64) (int64, error) {
 	}
 	var n int64
 	for i, shard := range f.release.Layout.Shards {
-		if f.journal.beginning(i).size < shard.Size {
+		if f.journal.beginning(i).size < shard.Size && f.linked(i) == "" {
 			n += max(blocks(shard.Size, block)-there[f.release.shardName(i)], 0)
 		}
 	}
@@ -200,7 +200,7 @@ func blocks(size, block int64) int64 { return (size + block - 1) / block * block
 func (f *Folder) shared(block int64) int64 {
 	var n int64
 	for i, path := range f.release.Same {
-		if f.journal.beginning(i).size == 0 && f.dir.Shares(path) {
+		if f.journal.beginning(i).size == 0 && f.linked(i) == "" && f.dir.Shares(path) {
 			n += blocks(f.release.Layout.Shards[i].Size, block)
 		}
 	}
@@ -226,5 +226,5 @@ func (f *Folder) tryName() error {
 	if err != nil {
 		return f.wrap(longest, err)
 	}
-	return nil
+	return f.tryLink(longest + partSuffix)
 }

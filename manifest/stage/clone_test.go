@@ -54,6 +54,70 @@ func TestShardsThatStayTheSame(t *testing.T) {
 	}
 }
 
+// TestShardsThatAreLinks makes two of three shards other names of files that are there, with a
+// fault and a kill at each operation: they are never written, and need no room.
+func TestShardsThatAreLinks(t *testing.T) {
+	r := testRelease(t, 3)
+	want, _ := reference(t, r)
+	dir := t.TempDir()
+	r.Same, r.Link = map[int]string{}, true
+	for _, i := range []int{1, 2} {
+		r.Same[i] = filepath.Join(dir, "source", releaseNames[i])
+		if err := errors.Join(os.MkdirAll(filepath.Dir(r.Same[i]), 0o777), os.WriteFile(r.Same[i], []byte(want[releaseNames[i]]), 0o444)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	count := newTally(t, "links")
+	asking := &Folder{release: r, dir: memFolder{&memDisk{}}, journal: &journal{}}
+	if need, err := asking.need(1); err != nil || need != r.Layout.Shards[0].Size {
+		t.Errorf("%d bytes are needed, want those of one shard: %v", need, err)
+	}
+	d := &memDisk{}
+	if err := runOn(d, r, Options{Workers: 1}); err != nil || !maps.Equal(d.files(), want) {
+		t.Fatal(err)
+	}
+	if d.wrote != r.Layout.Shards[0].Size {
+		t.Errorf("wrote %d bytes of shards, want those of one: %d", d.wrote, r.Layout.Shards[0].Size)
+	}
+	for at := 1; at <= d.count; at++ {
+		killed := &memDisk{dieAt: at}
+		if runOn(killed, r, Options{Workers: 1}) == nil {
+			t.Fatalf("operation %d was never reached", at)
+		}
+		count.kills++
+		killed.restart()
+		count.finish(t, killed, r, want, "after a kill")
+		failing := &memDisk{failAt: at}
+		runOn(failing, r, Options{Workers: 1})
+		failing.failAt = 0
+		count.finish(t, failing, r, want, "after a fault")
+	}
+	out := filepath.Join(dir, "out")
+	for range 2 { // the second finds it finished
+		f, err := Open(out, r, Options{Sources: []string{r.Same[1], r.Same[2]}, Resume: true})
+		if errors.Is(err, ErrFinished) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := writeAll(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, path := range r.Same {
+		was, err := os.Stat(path)
+		is, err2 := os.Stat(filepath.Join(out, releaseNames[i]))
+		if err != nil || err2 != nil || !os.SameFile(was, is) {
+			t.Errorf("shard %d is no other name of its source: %v, %v", i, err, err2)
+		}
+	}
+	r.Link = false
+	if _, err := Open(out, r, Options{Sources: []string{r.Same[1]}, Resume: true, Force: true}); err == nil {
+		t.Error("a folder that holds the source was taken to be written to")
+	}
+}
+
 // TestRoomForSharedBlocks asks for no room for shards that take none.
 func TestRoomForSharedBlocks(t *testing.T) {
 	r := testRelease(t, 3)

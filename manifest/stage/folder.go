@@ -28,6 +28,8 @@ type Release struct {
 	// Same are paths of files that some shards, by number from 0, are to be byte for byte:
 	// they share their blocks where the file system can, and are copied where not.
 	Same map[int]string
+	// Link makes those shards other names of these files: hard links.
+	Link bool
 	// Known are the sums of documents whose bytes are known beforehand. By them a finished
 	// release is told from another one.
 	Known map[string]manifest.Sum
@@ -125,8 +127,9 @@ func (f *Folder) Traffic() (read, written int64) { return f.read.Load(), f.writt
 // A stagedFile is durable, under its temporary name or already under its own.
 type stagedFile struct {
 	lists.FileSum
-	published bool // has its own name
-	redone    bool // an earlier run wrote some of it, which is no longer what that run wrote
+	published bool   // has its own name
+	link      string // the file that it is to be another name of, or ""
+	redone    bool   // an earlier run wrote some of it, which is no longer what that run wrote
 }
 
 // Errors of Open for a folder that another run has begun.

@@ -56,6 +56,7 @@ type nameChange struct {
 type memFile struct {
 	data, synced []byte
 	locked       bool
+	link         string // the file of the system's that it is, or ""
 }
 
 // step counts an operation, which may be the one to fail. The disk is locked.
@@ -259,6 +260,27 @@ func (f memFolder) Create(name string) (disk.OutputFile, error) {
 	}
 	f.disk.change(nameChange{file, "", name})
 	return &memHandle{disk: f.disk, file: file, name: name}, nil
+}
+
+// Link copies a file of the system's, which stays what it is.
+func (f memFolder) Link(path, name string) error {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	if err := f.disk.step("link"); err != nil {
+		return err
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if there := f.disk.names[name]; there != nil {
+		if there.link == path {
+			return nil
+		}
+		return &fs.PathError{Op: "link", Path: name, Err: fs.ErrExist}
+	}
+	f.disk.change(nameChange{&memFile{data: data, synced: data, link: path}, "", name})
+	return nil
 }
 
 func (f memFolder) Lock(name string) (disk.LockedFile, error) {

@@ -139,6 +139,9 @@ func (f *Folder) publish(file *stagedFile) error {
 		}
 		return nil
 	}
+	if file.link != "" {
+		return f.publishLink(file)
+	}
 	if err := f.dir.Rename(file.Name+partSuffix, file.Name); err != nil {
 		return f.wrap(file.Name, err)
 	}

@@ -63,6 +63,9 @@ type ReadAtCloser interface {
 
 // makeShard reads what an earlier run wrote of a shard, and writes the rest.
 func (f *Folder) makeShard(ctx context.Context, job shardJob) error {
+	if path := f.linked(job.i); path != "" {
+		return f.readLinked(ctx, job, path)
+	}
 	p, err := f.readKept(ctx, job)
 	if err != nil {
 		return err

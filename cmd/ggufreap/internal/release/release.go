@@ -34,6 +34,7 @@ type Release struct {
 	Layout    *gguf.Layout
 	Source    *gguf.Model
 	AsCut     bool     // into the shards that the source has
+	Link      bool     // files that stay the same are other names of the source's
 	Inputs    []string // other files that it is made from
 	Slabs     manifest.SlabCount
 	IDs       manifest.IDTables
@@ -135,7 +136,7 @@ func (r *Release) staged() stage.Release {
 			known[d.Name] = sha256.Sum256(d.Data)
 		}
 	}
-	return stage.Release{Stem: r.Stem, Layout: r.Layout, Slabs: r.Slabs, IDs: r.IDs, Origin: r.Origin, Documents: r.documentNames(), Known: known, Same: r.same(),
+	return stage.Release{Stem: r.Stem, Layout: r.Layout, Slabs: r.Slabs, IDs: r.IDs, Origin: r.Origin, Documents: r.documentNames(), Known: known, Same: r.same(), Link: r.Link,
 		Vouchers: sign.Names}
 }
 
@@ -300,6 +301,9 @@ func Describe(con *ui.Console, r *Release) {
 	con.Field("tensor data", "%s", text.Size(r.Layout.TensorBytes()))
 	con.Field("files", "%s, %s", text.Files(len(r.Layout.Shards)), text.Size(r.Layout.Bytes()))
 	con.Field("was", "%s, %s", text.Files(r.Source.Shards), text.Size(r.Source.FileBytes()))
+	if n := len(r.same()); r.Link && n > 0 {
+		con.Field("linked", "%s: other names of the source's, and changed with them", text.Files(n))
+	}
 	if r.Engine != "" {
 		con.Field("engine", "%s would load it", text.Safe(r.Engine))
 	}

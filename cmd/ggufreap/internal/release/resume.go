@@ -70,6 +70,8 @@ func explainRefusal(err error, folder string, o Options) error {
 		return hint.With(err, "give what the interrupted run was given, or remove the folder to begin anew")
 	case errors.Is(err, stage.ErrInUse):
 		return hint.With(err, "wait for it to end, or choose another folder with -o DIR")
+	case errors.Is(err, stage.ErrNoLink):
+		return hint.With(err, "a folder on the source's own disk can; without --link the files are copied")
 	case errors.As(err, &space):
 		return hint.With(err, "%s are lacking: make room, or choose a folder on another disk with -o DIR", text.SISize(space.Need-space.Free))
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"ggufreap/manifest/internal/filelock"
@@ -37,6 +38,9 @@ type Folder interface {
 	// Lock opens a file, which it makes if need be, and holds it against every other
 	// process. Its error is ErrLocked when another has it.
 	Lock(name string) (LockedFile, error)
+	// Link gives a file of any folder of the same disk a name here, links to it followed. Its
+	// error is fs.ErrExist when another file has the name.
+	Link(path, name string) error
 	// Rename gives a file another name, replacing what had it.
 	Rename(from, to string) error
 	Remove(name string) error
@@ -194,6 +198,23 @@ func (f osFolder) checkRegular(name string) error {
 	info, err := f.root.Lstat(name)
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%q is not a regular file", name)
+	}
+	return err
+}
+
+func (f osFolder) Link(path, name string) error {
+	real, err := filepath.EvalSymlinks(path) // or the link itself would get the name
+	if err != nil {
+		return err
+	}
+	err = os.Link(real, filepath.Join(f.root.Name(), name))
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	mine, statErr := os.Stat(real)
+	there, lstatErr := f.root.Lstat(name)
+	if statErr == nil && lstatErr == nil && os.SameFile(mine, there) {
+		return nil
 	}
 	return err
 }
