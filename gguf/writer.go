@@ -113,6 +113,9 @@ func (w *Writer) current() string {
 	return "tensor " + quoted(w.shard.Views[w.next-1].Name)
 }
 
+// WriteHeader writes everything before the data section, padding included.
+func (s *ShardLayout) WriteHeader(w io.Writer) error { return writeHeader(w, s) }
+
 // writeHeader writes everything before the data section.
 func writeHeader(w io.Writer, s *ShardLayout) error {
 	b := bufio.NewWriterSize(w, 64<<10)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -66,7 +67,10 @@ func openPath(con *ui.Console, path string, options []gguf.Option) (*gguf.Model,
 		err = filekind.ExplainFile(err, path, filekind.Model)
 	}
 	if err != nil {
-		return nil, err
+		return nil, cmp.Or(checkSettled(path), err)
+	}
+	if err := checkSettled(m.Paths()...); err != nil {
+		return nil, errors.Join(err, m.Close())
 	}
 	for _, j := range m.Joined() {
 		con.Notef("%s: read from %s, in this order: %s", text.Safe(j.File), text.Count(len(j.Pieces), "piece"), pieceNames(j.Pieces))

@@ -6,7 +6,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
-	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/inspect"
 	"ggufreap/cmd/ggufreap/internal/metadata"
 	"ggufreap/cmd/ggufreap/internal/release"
@@ -30,6 +29,11 @@ its plan.json, its source's pin and its LICENSE too. The key reap.edited_keys
 names what was changed, so that "verify --source-pin" tells stated changes from
 others.
 
+With --in-place the new header takes the place of the old one where it has the
+same size, padding included: a number or a text of the same length fits, most
+else does not, and is refused. The old header lies beside the file until the new
+one is durable; "edit --in-place MODEL" takes back what was interrupted.
+
 Keys that decide how an engine computes (all that begin with the architecture's
 name, the alignment, and what makes tokens of a text) want --force.
 
@@ -40,6 +44,7 @@ Examples:
   ggufreap edit --set general.name="My K3" -o named K3-00001-of-00009.gguf
   ggufreap edit --set tokenizer.chat_template=@chat.jinja -o fixed K3.gguf
   ggufreap edit --set general.tags='["a","b"]' --unset general.url -o out K3
+  ggufreap edit --in-place --no-provenance-keys --set general.version=2 K3.gguf
   ggufreap edit --set kimi-k3.rope.freq_base:f32=50000 --force -o out K3
 `
 
@@ -51,6 +56,7 @@ func editCommand(con *ui.Console) *cli.Command {
 		Flags: slices.Concat(
 			args.In("What to change", editFlags()...),
 			args.In("Output", slices.Concat(releaseFlags("the folder to write", "that of the source"), []cli.Flag{
+				&cli.BoolFlag{Name: "in-place", Usage: "write the new header over the old one where the model lies, if it has the same size; a list of sums beside it is refused"},
 				&cli.BoolFlag{Name: "link", Usage: "give files that stay as they are a second name in DIR, a hard link, in place of copies: whoever changes one changes both"},
 				&cli.BoolFlag{Name: "no-provenance-keys", Usage: "leave out the key that names what was changed: \"verify --source-pin\" then finds each change to be unstated"},
 				typeFlag(),
@@ -62,6 +68,9 @@ func editCommand(con *ui.Console) *cli.Command {
 }
 
 func editAction(con *ui.Console, c *cli.Context) error {
+	if c.Bool("in-place") {
+		return editInPlace(con, c)
+	}
 	if err := checkFolder(c); err != nil {
 		return err
 	}
@@ -83,7 +92,7 @@ func editAction(con *ui.Console, c *cli.Context) error {
 		return err
 	}
 	if len(changes) == 0 {
-		return hint.With(args.Usagef("nothing says what to change"), "--set KEY=VALUE, --unset KEY, --rename OLD=NEW")
+		return errNoChange()
 	}
 	layout, err := m.LayoutWith(md)
 	if err != nil {

@@ -143,7 +143,13 @@ func survivor(rng *rand.Rand, data, synced []byte) []byte {
 		return slices.Clone(synced)
 	case 1:
 		return slices.Clone(data)
-	case 2:
+	case 2, 3:
+		if len(data) == len(synced) { // written over: each byte is the old or the new one
+			return slices.Concat(data[:n], synced[n:])
+		}
+	}
+	switch n := same + rng.IntN(len(data)-same+1); rng.IntN(2) {
+	case 0:
 		return slices.Clone(data[:n])
 	default:
 		left := slices.Clone(data)

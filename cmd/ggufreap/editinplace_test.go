@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestEditInPlace changes a value of the same size where the model lies: the header differs from
+// the old one there alone, and all else stays.
+func TestEditInPlace(t *testing.T) {
+	files := writeModel(t, smallK3(), 3)
+	before := map[string][]byte{}
+	read := func(path string) []byte {
+		t.Helper()
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	for _, path := range files {
+		before[path] = read(path)
+	}
+	name := mustOpenModel(t, files[0]).Metadata().Text("general.name")
+	other := strings.ToUpper(name[:1]) + name[1:]
+	if other == name {
+		other = strings.ToLower(name[:1]) + name[1:]
+	}
+	line := []string{"edit", "--in-place", "--no-provenance-keys", "--set", "general.name=" + other, files[0]}
+	if said := succeed(t, append(line, "--dry-run")...); !strings.Contains(said, "the new header fits") || !bytes.Equal(read(files[0]), before[files[0]]) {
+		t.Errorf("a dry run: %s", said)
+	}
+	succeed(t, line...)
+	for i, path := range files {
+		got, want := read(path), before[path]
+		if i == 0 {
+			want = bytes.Replace(want, []byte(name), []byte(other), 1)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("shard %d is not what it should be", i+1)
+		}
+	}
+	if got := mustOpenModel(t, files[0]).Metadata().Text("general.name"); got != other {
+		t.Errorf("the name is %q", got)
+	}
+	if entries, err := os.ReadDir(filepath.Dir(files[0])); err != nil || len(entries) != 3 {
+		t.Errorf("left %v, %v", entries, err)
+	}
+	if r := ggufreap(t, line...); r.code != exitFailed || !strings.Contains(r.stderr, "all of that is so already") {
+		t.Errorf("again: exit %d\n%s", r.code, r.stderr)
+	}
+}
+
+func TestEditInPlaceRefuses(t *testing.T) {
+	files := writeModel(t, smallK3(), 3)
+	release := filepath.Join(t.TempDir(), "release")
+	succeed(t, "reshard", "--shards", "1", "-o", release, files[0])
+	link := filepath.Join(t.TempDir(), "m.gguf")
+	single := writeModel(t, smallK3(), 1)[0]
+	if err := os.Link(single, link); err != nil {
+		t.Skipf("no hard links here: %v", err)
+	}
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--set", "general.name=a name that is much longer than the one that was there before it", files[0]}, "does not fit in its place"},
+		{[]string{"--set", "general.architecture=kimi-k3", files[0]}, "--force changes it"},
+		{[]string{"--set", "general.url=x", "-o", "x", files[0]}, "--output has no meaning"},
+		{[]string{"--set", "general.url=x", release}, "which would no longer fit"},
+		{[]string{"--no-provenance-keys", "--rename", "general.name=general.nome", link}, "has other names"},
+		{[]string{files[0]}, "nothing says what to change"},
+	} {
+		r := ggufreap(t, append([]string{"edit", "--in-place"}, test.args...)...)
+		if r.code != exitFailed || !strings.Contains(r.stderr, test.want) {
+			t.Errorf("%q: exit %d, want %q\n%s", test.args, r.code, test.want, r.stderr)
+		}
+	}
+}
+
+// TestEditInPlaceIsTakenBack finds what a killed run left: every command refuses the model, and
+// the next edit gives it its old header back.
+func TestEditInPlaceIsTakenBack(t *testing.T) {
+	file := writeModel(t, smallK3(), 1)[0]
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := want[:mustOpenModel(t, file).Files[0].DataOffset]
+	sum := sha256.Sum256(head)
+	for _, torn := range []int{4, 2000} { // a header that cannot be read, and one that can
+		half := bytes.Clone(want)
+		copy(half[torn:], make([]byte, 8))
+		for name, data := range map[string][]byte{file: half, file + ".old-header": append(sum[:], head...)} {
+			if err := os.WriteFile(name, data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, path := range []string{file, filepath.Dir(file)} {
+			if r := ggufreap(t, "inspect", path); r.code != exitFailed || !strings.Contains(r.stderr, "takes it back") {
+				t.Errorf("%s: exit %d\n%s", path, r.code, r.stderr)
+			}
+		}
+		if r := ggufreap(t, "edit", "--in-place", filepath.Dir(file)); r.code != exitOK || !strings.Contains(r.stderr, "was taken back") {
+			t.Fatalf("exit %d\n%s", r.code, r.stderr)
+		}
+		if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, want) || exists(file+".old-header") {
+			t.Errorf("it was not taken back: %v", err)
+		}
+	}
+}
