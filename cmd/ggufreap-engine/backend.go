@@ -101,7 +101,7 @@ func (b *backend) Answer(r *engine.Request, data []byte) (*engine.Reply, []byte,
 func (b *backend) hello() *engine.Hello {
 	h := &engine.Hello{Known: llama.KnownVersions, Searched: b.searched}
 	if b.problem != nil {
-		h.Problem = b.problem.Error()
+		h.Problem, h.Absent = b.problem.Error(), b.problem == llama.ErrNoLibrary
 		return h
 	}
 	build := b.loaded.Build()

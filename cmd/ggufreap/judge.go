@@ -23,7 +23,7 @@ import (
 // layoutFlags have llama.cpp judge what is to be written.
 func layoutFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.BoolFlag{Name: "engine", Usage: "ask llama.cpp whether it would load what is to be written, before a byte is copied (where one is found; --engine=false does not)"},
+		&cli.BoolFlag{Name: "engine", Usage: "ask llama.cpp whether it would load what is to be written, before a byte is copied (where one is found; --engine=off does not)"},
 		libraryFlag(),
 	}
 }
@@ -48,7 +48,7 @@ func judgeLayout(con *ui.Console, c *cli.Context, r *release.Release) error {
 		return nil
 	case j.Refused != "":
 		return hint.With(fmt.Errorf("nothing was written: %s would not load it: %s", j.Build, text.Safe(j.Refused)),
-			"--engine=false writes it all the same")
+			"--engine=off writes it all the same")
 	}
 	r.Engine = j.Build
 	return nil

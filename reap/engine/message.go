@@ -104,6 +104,7 @@ type Hello struct {
 	Devices  []Device
 	RPC      bool
 	Problem  string   // why llama.cpp cannot be used, "" when it can
+	Absent   bool     // the problem is that there is none, and that none was named
 	Known    []string // versions of llama.cpp that are known to work
 	Searched []string // folders that were looked in, when none was found
 }

@@ -2,6 +2,7 @@ package args
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -75,7 +76,7 @@ func sortWords(flags []cli.Flag, words []string) line {
 		case !IsFlag(word):
 			l.arguments = append(l.arguments, word)
 		case !WantsNext(flags, word):
-			l.flags = append(l.flags, []string{word})
+			l.flags = append(l.flags, []string{switched(flags, word)})
 		case i+1 < len(words):
 			i++
 			l.flags = append(l.flags, []string{word, words[i]})
@@ -85,6 +86,16 @@ func sortWords(flags []cli.Flag, words []string) line {
 		}
 	}
 	return l
+}
+
+// switched writes "--flag=off" and "=on" of a flag that only says yes or no as package flag reads
+// them.
+func switched(flags []cli.Flag, word string) string {
+	name, value, _ := strings.Cut(word, "=")
+	if _, yesOrNo := FlagOf(flags, word).(*cli.BoolFlag); yesOrNo && (value == "on" || value == "off") {
+		return name + "=" + strconv.FormatBool(value == "on")
+	}
+	return word
 }
 
 func (l line) words() []string {

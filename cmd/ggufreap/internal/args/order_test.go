@@ -51,6 +51,8 @@ func TestOrder(t *testing.T) {
 		"take --type a m --type b --type a": "take --type a --type b --type a m",
 		"take --json m --json -q -q":        "take --json -q m",
 		"take --mode a m --keep 4 -q n":     "take --mode a --keep 4 -q m n",
+		"take m --json=off -q=on":           "take --json=false -q=true m",
+		"take m --json=of --keep=off":       "take --json=of --keep=off m",
 	} {
 		got, err := Order(anApp(), strings.Fields(line))
 		if err != nil || strings.Join(got, " ") != want {

@@ -88,7 +88,17 @@ func Usable(ctx context.Context, library string) (*engine.Engine, error) {
 	}
 	if problem := e.Hello().Problem; problem != "" {
 		e.Close()
-		return nil, hint.With(errors.New(problem), `"ggufreap help engine" says where llama.cpp comes from; --llama-lib DIR or GGUFREAP_LLAMA_LIB names its folder`)
+		err := errors.New(problem)
+		if e.Hello().Absent {
+			err = absent{err}
+		}
+		return nil, hint.With(err, `"ggufreap help engine" says where llama.cpp comes from; --llama-lib DIR or GGUFREAP_LLAMA_LIB names its folder`)
 	}
 	return e, nil
 }
+
+// An absent error says that there is an engine program, and no llama.cpp for it, which is as good
+// as no engine.
+type absent struct{ error }
+
+func (absent) Is(target error) bool { return target == ErrNone }

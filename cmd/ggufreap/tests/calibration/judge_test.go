@@ -11,6 +11,7 @@ import (
 	"ggufreap/cmd/ggufreap/internal/engines"
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
+	"ggufreap/reap/engine/enginetest"
 )
 
 // llama.cpp's verdict about models that are there, and about those that are to be written.
@@ -44,7 +45,7 @@ func TestEngineJudges(t *testing.T) {
 			t.Errorf("%q says\n%s", args, said)
 		}
 	}
-	if said := programtest.Succeed(t, "prune", "--engine=false", "--keep", "32", "-o", "unjudged", "K3-00001-of-00002.gguf"); strings.Contains(said, "would load it") {
+	if said := programtest.Succeed(t, "prune", "--engine=off", "--keep", "32", "-o", "unjudged", "K3-00001-of-00002.gguf"); strings.Contains(said, "would load it") {
 		t.Errorf("an engine was asked:\n%s", said)
 	}
 	if digest := programtest.ReadFile(t, "pruned/MANIFEST.sha256"); string(digest) != string(programtest.ReadFile(t, "unjudged/MANIFEST.sha256")) {
@@ -78,8 +79,33 @@ func TestEngineRefuses(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "ggufreap-headers*")); len(left) > 0 {
 		t.Errorf("headers are left in the temporary folder: %q", left)
 	}
-	programtest.Succeed(t, "reshard", "--engine=false", "--shards", "2", "-o", "out", "K3.gguf")
+	programtest.Succeed(t, "reshard", "--engine=off", "--shards", "2", "-o", "out", "K3.gguf")
 	t.Setenv(engines.Variable, "off")
 	programtest.Succeed(t, "reshard", "--shards", "2", "-o", "out2", "K3.gguf")
 	fails(t, "no engine", "reshard", "--engine", "--shards", "2", "-o", "out3", "K3.gguf")
+}
+
+// Where there is the engine's program and no llama.cpp, as on the machine of somebody who never
+// needed it, nothing is said of it unless it is asked for.
+func TestEngineWithoutLlama(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "ggufreap-engine") // away from the libraries of the project
+	if err := os.Link(enginetest.Program(t), program); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(engines.Variable, program)
+	t.Setenv("GGUFREAP_LLAMA_LIB", "")
+	t.Setenv("YZMA_LIB", "")
+	if r := programtest.Run(t, "engine"); !strings.Contains(r.Stderr, "llama.cpp libraries not found") {
+		t.Skip("this system keeps a llama.cpp of its own")
+	}
+	t.Chdir(t.TempDir())
+	programtest.Write(t, gguftest.K3(gguftest.K3Options{Experts: 64, Used: 4}), gguf.Split{})
+	if r := programtest.Run(t, "prune", "--keep", "32", "-o", "out", "K3.gguf"); r.Code != programtest.OK || strings.Contains(r.Stderr, "llama.cpp") {
+		t.Errorf("prune: exit %d\n%s", r.Code, r.Stderr)
+	}
+	fails(t, "llama.cpp libraries not found", "prune", "--engine", "--keep", "32", "-o", "out2", "K3.gguf")
+	t.Setenv("GGUFREAP_LLAMA_LIB", t.TempDir())
+	if r := programtest.Run(t, "prune", "--keep", "32", "-o", "out3", "K3.gguf"); r.Code != programtest.OK || !strings.Contains(r.Stderr, "llama.cpp was not asked") {
+		t.Errorf("prune with a folder that has none: exit %d\n%s", r.Code, r.Stderr)
+	}
 }
