@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -129,6 +130,9 @@ func calibrateAction(con *ui.Console, c *cli.Context) error {
 	}
 	defer e.Close()
 	warnOfContext(con, s, campaign)
+	campaign.Remembered = func(ctx context.Context, tokens int) uint64 {
+		return rememberedBytes(ctx, c.String("llama-lib"), s.Paths()[0], tokens)
+	}
 	result, err := campaign.Run(c.Context, con, e)
 	switch {
 	case errors.As(err, new(*engine.Gone)):
@@ -142,6 +146,20 @@ func calibrateAction(con *ui.Console, c *cli.Context) error {
 	}
 	calibration.Describe(con, campaign, result)
 	return nil
+}
+
+// rememberedBytes asks llama.cpp, in a process of its own, what a sequence of so many tokens takes.
+func rememberedBytes(ctx context.Context, library, path string, tokens int) (sum uint64) {
+	j, err := engines.Judge(ctx, library, path, tokens)
+	if err != nil || j.Verdict == nil {
+		return 0
+	}
+	for _, part := range j.Verdict.Memory {
+		if part.Part != "compute" {
+			sum += part.Bytes
+		}
+	}
+	return sum
 }
 
 // printScores prints the score document.

@@ -41,6 +41,10 @@ type Campaign struct {
 
 	Part, Parts int // which part of the text is measured, of how many; 0 for all of it
 
+	// Remembered says what llama.cpp reckons to remember of a sequence of so many tokens, in
+	// bytes; 0 where that is not known.
+	Remembered func(ctx context.Context, tokens int) uint64
+
 	Keep   int     // the count that agreement is told for
 	Stable float64 // agreement of the halves that ends the run, 0 for none
 	Resume bool
@@ -176,13 +180,16 @@ func (c *Campaign) open(ctx context.Context, con *ui.Console, e *engine.Engine) 
 
 // fits reports whether a model can be in memory twice, mapped and laid out anew for the
 // processor. The numbers are the same either way.
-func fits(size int64, h *engine.Hello) bool {
+func fits(size int64, h *engine.Hello) bool { return uint64(size) < freeMemory(h)/2 }
+
+// freeMemory is that of the processor.
+func freeMemory(h *engine.Hello) uint64 {
 	for _, d := range h.Devices {
 		if d.Type == "CPU" {
-			return uint64(size) < d.Free/2
+			return d.Free
 		}
 	}
-	return false
+	return 0
 }
 
 // The defaults.
@@ -230,7 +237,7 @@ func longest(kinds []*measure.Kind) int {
 func (c *Campaign) read(ctx context.Context, con *ui.Console, e *engine.Engine, o *engine.Opened, rules measure.Rules) ([]*measure.Text, error) {
 	var texts []*measure.Text
 	if c.Self > 0 {
-		t, err := newSelfWriting(c, con, e, rules).read(ctx)
+		t, err := newSelfWriting(ctx, c, con, e, rules).read(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -26,7 +26,8 @@ const (
 	usualDocument = 512 // tokens of a document, where --ctx does not say
 	leastDocument = 128 // fewer only where less is wanted
 	mostStreams   = 32
-	streamMemory  = 16384 // tokens that streams remember together
+	fewStreams    = 8 // where it is not known what memory a stream takes
+	streamShare   = 4 // all take a quarter of the free memory at most
 	writeFor      = time.Second
 )
 
@@ -41,10 +42,21 @@ type selfWriting struct {
 	reused bool // the text is what an earlier run has finished
 }
 
-func newSelfWriting(c *Campaign, con *ui.Console, e *engine.Engine, rules measure.Rules) *selfWriting {
+func newSelfWriting(ctx context.Context, c *Campaign, con *ui.Console, e *engine.Engine, rules measure.Rules) *selfWriting {
 	s := &selfWriting{Campaign: c, con: con, engine: e, write: c.writing(rules.Context), basis: c.basis(e.Hello())}
 	s.basis["self-written text"] = describeWriting(s.write)
+	each := c.Remembered(ctx, c.Self/s.write.Documents+1)
+	s.write.Streams = sideBySide(s.write.Documents, each, freeMemory(e.Hello()))
 	return s
+}
+
+// sideBySide returns how many of so many documents are written side by side, of which llama.cpp
+// remembers each in so many bytes, 0 for unknown. The text does not depend on it.
+func sideBySide(documents int, each, free uint64) int {
+	if each == 0 {
+		return min(documents, fewStreams)
+	}
+	return int(max(1, min(uint64(min(documents, mostStreams)), free/streamShare/each)))
 }
 
 // writing settles how the text is written, where a chunk has at most so many tokens.
@@ -54,10 +66,7 @@ func (c *Campaign) writing(context int) engine.Write {
 		longest = context
 	}
 	documents := max(1, (c.Self+longest-1)/longest, min(mostStreams, c.Self/leastDocument))
-	return engine.Write{
-		Seed: c.Seed, Tokens: c.Self, Documents: documents, For: writeFor,
-		Streams: max(2, min(mostStreams, documents, streamMemory*documents/c.Self)),
-	}
+	return engine.Write{Seed: c.Seed, Tokens: c.Self, Documents: documents, For: writeFor}
 }
 
 // describeWriting says in words what decides about the text.
