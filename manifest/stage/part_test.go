@@ -13,6 +13,7 @@ import (
 
 	"ggufreap/manifest"
 	"ggufreap/manifest/parts"
+	"ggufreap/manifest/stage/internal/disk"
 )
 
 const planText = "{}\n"
@@ -53,7 +54,7 @@ func wholeRelease(t *testing.T, r Release) map[string]string {
 }
 
 // runPart does a part as the command does.
-func runPart(d *memDisk, r Release, i, n int) error {
+func runPart(d disk.Disk, r Release, i, n int) error {
 	p, err := openPart(d, memPath, r, Options{Workers: 1}, Share{Part: i, Parts: n, Task: "prune", Program: "test"})
 	if errors.Is(err, ErrFinished) {
 		return nil
