@@ -62,7 +62,7 @@ func (b *bench) compare() error {
 				fmt.Printf("%-20s cold  not measured: only root can drop the page cache, on Linux\n", c.name)
 				continue
 			}
-			if err := b.contest(c, cold); err != nil {
+			if _, err := b.contest(c, cold); err != nil {
 				return err
 			}
 		}
@@ -70,18 +70,19 @@ func (b *bench) compare() error {
 	return nil
 }
 
-func (b *bench) contest(c contest, cold bool) error {
+// contest prints the line of one contest, and returns its median ratio and the most memory.
+func (b *bench) contest(c contest, cold bool) (outcome, error) {
 	var walls, besides []time.Duration
 	var ratios []float64
 	var peak int64
 	for i := range b.runs + 1 { // the first warms up
 		ours, err := b.once(c, cold)
 		if err != nil {
-			return err
+			return outcome{}, err
 		}
 		theirs, err := b.besides(c, cold)
 		if err != nil {
-			return err
+			return outcome{}, err
 		}
 		if i == 0 {
 			continue
@@ -98,7 +99,13 @@ func (b *bench) contest(c contest, cold bool) error {
 	wall := median(walls).Seconds()
 	fmt.Printf("%-20s %-5s %9.2f %8.2f %9d  %-21s %6.2f %13s %7.1f\n", c.name, cache, wall, float64(read)/1e9/wall, peak>>20,
 		fmt.Sprintf("%s %.2f", c.what, median(besides).Seconds()), median(ratios), spread(ratios), c.target)
-	return nil
+	return outcome{median(ratios), peak}, nil
+}
+
+// An outcome is what a contest came to.
+type outcome struct {
+	ratio float64
+	peak  int64 // bytes
 }
 
 // once runs the program's side of a contest.

@@ -90,6 +90,8 @@ type bench struct {
 	dir  string
 	runs int
 	cold bool // the page cache can be dropped
+
+	missed []string // bounds of models on servers
 }
 
 func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }

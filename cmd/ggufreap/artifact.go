@@ -124,6 +124,9 @@ func openAddresses(con *ui.Console, c *cli.Context, addresses []string, options 
 		return nil, errors.Join(hub.Explain(err), folder.Close())
 	}
 	noteAside(con, m)
+	if len(addresses) == 1 && strings.Contains(addresses[0], "?") && !m.Complete() {
+		con.Notef("not all shards came: where the signature in the address is that of one file, give the addresses of all %s", text.Count(m.Shards, "shard"))
+	}
 	return m, nil
 }
 

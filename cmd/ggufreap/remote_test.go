@@ -642,4 +642,16 @@ func TestSignedAddressesOfAllShards(t *testing.T) {
 	local := filepath.Join(t.TempDir(), "local")
 	succeed(t, "prune", "--keep", "8", "-o", local, files[0])
 	sameFolder(t, folder(t, out), folder(t, local))
+
+	h.Fault = func(w http.ResponseWriter, r *http.Request) bool { // a signature is that of one file
+		refused := filepath.Base(r.URL.Path) != filepath.Base(files[2])
+		if refused {
+			w.WriteHeader(http.StatusForbidden)
+		}
+		return refused
+	}
+	line := []string{"prune", "--keep", "8", "-o", filepath.Join(t.TempDir(), "one"), addresses[0]}
+	if r := ggufreap(t, line...); r.code == exitOK || !strings.Contains(r.stderr, "give the addresses of all 3 shards") || strings.Contains(r.stderr, hubtest.Secret) {
+		t.Errorf("exit %d, stderr %s", r.code, r.stderr)
+	}
 }

@@ -119,3 +119,33 @@ func TestProjectorOnTheHub(t *testing.T) {
 		t.Errorf("exit %d, %s", r.code, r.stderr)
 	}
 }
+
+// TestRoadFromTheHub types the README's road from the hub to a pruned release, word for word but
+// for the repository's name: the folder then has the plan and the release, which is that of the
+// files.
+func TestRoadFromTheHub(t *testing.T) {
+	readme := string(read(t, filepath.Join("..", "..", "README.md")))
+	_, section, found := strings.Cut(readme, "\n## From the hub to a pruned release on a small disk\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	_, block, fenced := strings.Cut(section, "```sh\n")
+	block, _, _ = strings.Cut(block, "```")
+	if !found || !fenced {
+		t.Fatal("the README has no such road")
+	}
+	_, files := onHub(t, gguftest.K3(gguftest.K3Options{}), gguftest.K3Shards)
+	dir := t.TempDir()
+	t.Chdir(dir)
+	commands := strings.Split(strings.TrimSpace(block), "\n")
+	for _, line := range commands {
+		words := strings.Fields(strings.ReplaceAll(line, "OWNER/REPO/FOLDER", "org/K3/IQ1_S"))
+		succeed(t, words[1:]...)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(commands) != 3 || len(entries) != 2 || entries[0].Name() != "K3-REAP568" || entries[1].Name() != "plan568.json" {
+		t.Fatalf("%d commands left %v, %v", len(commands), entries, err)
+	}
+	local := filepath.Join(t.TempDir(), "local")
+	succeed(t, "prune", "--preset", "reap568", "--shards", "14", "-o", local, files[0])
+	sameFolder(t, folder(t, "K3-REAP568"), folder(t, local))
+	succeed(t, "verify", "K3-REAP568")
+}

@@ -108,7 +108,7 @@ func bodyWords(body string) string {
 }
 
 // secrets are parts of texts that may be signatures or tokens.
-var secrets = regexp.MustCompile(`\?[^\s"'<>]*|\bhf_\w+|(?i)\b(bearer|signature|x-amz-[a-z-]+|key-pair-id|policy|credential)\b\s*[=: ]\s*\S+`)
+var secrets = regexp.MustCompile(`\?[^\s"'<>]*|\bhf_\w+|(?i)\b(bearer|x-amz-[a-z-]+)\b\s*[=: ]\s*\S+|(?i)\b(signature|key-pair-id|policy|credential)\b\s*[=:]\s*\S+`)
 
 // scrub makes a server's words fit for a message: one line, no secrets, not endless.
 func scrub(s string) string {

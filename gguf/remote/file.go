@@ -304,11 +304,11 @@ func encoded(h http.Header) bool {
 
 // contentRange reads "bytes 0-9/100" as 0, 10 and 100; the total is -1 for "*".
 func contentRange(h http.Header) (from, to, total int64, err error) {
-	text := h.Get("Content-Range")
+	text := strings.ToLower(h.Get("Content-Range"))
 	var last int64
 	switch n, _ := fmt.Sscanf(text, "bytes %d-%d/%d", &from, &last, &total); {
-	case n == 3:
-	case n == 2 && strings.HasSuffix(text, "/*"):
+	case n == 3 && text == fmt.Sprintf("bytes %d-%d/%d", from, last, total):
+	case n == 2 && text == fmt.Sprintf("bytes %d-%d/*", from, last):
 		total = -1
 	default:
 		return 0, 0, 0, fmt.Errorf("the server does not say which range it sends: Content-Range is %q", scrub(text))

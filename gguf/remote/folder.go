@@ -88,9 +88,17 @@ func (c *Client) openHub(a *address) (*Folder, string, error) {
 	pinned := &address{kind: a.kind, repo: a.repo, revision: facts.Commit, path: strings.TrimPrefix(dir, ".")}
 	f := &Folder{client: c, name: pinned.String() + "/", hub: a, dir: path.Clean(dir), facts: facts, files: map[string]entry{}, known: map[string]*File{}}
 	for _, e := range files {
-		if base := path.Base(e.Path); path.Dir(e.Path) == f.dir && plainName(base) {
-			f.files[base] = e
+		base := path.Base(e.Path)
+		if path.Dir(e.Path) != f.dir || !plainName(base) {
+			continue
 		}
+		if err := e.check(); err != nil {
+			return nil, "", fmt.Errorf("%s: %w", a, err)
+		}
+		if _, twice := f.files[base]; twice {
+			return nil, "", fmt.Errorf("%s: the hub lists %q twice", a, scrub(base))
+		}
+		f.files[base] = e
 	}
 	if _, there := f.files[name]; name != "" && !there {
 		return nil, "", fmt.Errorf("%s: is not in the repository at commit %s: %w", a, facts.Commit, fs.ErrNotExist)
@@ -135,7 +143,7 @@ func (f *Folder) identity(name string) Identity {
 	e := f.files[name]
 	id := Identity{Name: name, Size: e.Size, Repo: f.facts.Repo, Commit: f.facts.Commit, Path: e.Path, ETag: e.OID}
 	if e.LFS != nil {
-		id.SHA256, id.Size, id.ETag = strings.TrimPrefix(e.LFS.OID, "sha256:"), e.LFS.Size, ""
+		id.SHA256, id.Size, id.ETag = e.LFS.sha256(), e.LFS.Size, ""
 	}
 	return id
 }

@@ -39,10 +39,29 @@ type entry struct {
 	Path string `json:"path"`
 	Size int64  `json:"size"`
 	OID  string `json:"oid"` // git's name of the contents, or of the pointer to them
-	LFS  *struct {
-		OID  string `json:"oid"` // SHA-256 of the contents
-		Size int64  `json:"size"`
-	} `json:"lfs"`
+	LFS  *large `json:"lfs"`
+}
+
+// A large file is one that Git LFS keeps.
+type large struct {
+	OID  string `json:"oid"` // SHA-256 of the contents
+	Size int64  `json:"size"`
+}
+
+func (l *large) sha256() string { return strings.ToLower(strings.TrimPrefix(l.OID, "sha256:")) }
+
+var sumPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// check refuses what a listing cannot truly say of a file.
+func (e entry) check() error {
+	name := scrub(path.Base(e.Path))
+	switch {
+	case e.Size < 0 || e.LFS != nil && e.LFS.Size < 0:
+		return fmt.Errorf("the hub lists %q as a file of %d bytes", name, min(e.Size, 0))
+	case e.LFS != nil && !sumPattern.MatchString(e.LFS.sha256()):
+		return fmt.Errorf("the hub lists %q with the sha256 %q, which is none", name, scrub(e.LFS.OID))
+	}
+	return nil
 }
 
 // revision asks which commit a revision is, and what else the hub says of it.
@@ -104,7 +123,7 @@ func (c *Client) list(a *address, commit, dir string, below bool) ([]entry, erro
 			return nil, err
 		}
 		for _, e := range page {
-			if e.Type == "file" && fs.ValidPath(e.Path) && e.Size >= 0 {
+			if e.Type == "file" && fs.ValidPath(e.Path) {
 				files = append(files, e)
 			}
 		}

@@ -847,6 +847,9 @@ func TestScrub(t *testing.T) {
 			t.Errorf("%q becomes %q", secret, got)
 		}
 	}
+	if words := "The request signature we calculated does not match"; scrub(words) != words {
+		t.Errorf("%q becomes %q", words, scrub(words))
+	}
 	if got := scrub("a\x1b[31m\r\n b" + strings.Repeat("x", 999)); strings.ContainsAny(got, "\x1b\n\r") || len(got) > maxShown+3 {
 		t.Errorf("got %q", got)
 	}

@@ -205,6 +205,9 @@ func Write(ctx context.Context, con *ui.Console, r *Release, o Options) error {
 	}
 	if kept, _ := folder.Resumed(); travel != nil {
 		travel.all = max(travel.all-kept, 0)
+		if kept > 0 && r.SourcePin != nil {
+			con.Notef("%s: a pin takes every byte of its source in order, so all %s of it travel again; without --pin-source it is what is lacking", r.Task, text.SISize(r.Source.FileBytes()))
+		}
 	}
 	if err := r.watchSums(ctx, folder); err != nil {
 		return errors.Join(err, folder.Close())
