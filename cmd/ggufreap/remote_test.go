@@ -60,7 +60,11 @@ func TestAddressesGiveWhatFilesGive(t *testing.T) {
 			{"reshard", "--json", "--shards", "4", "--dry-run"},
 		} {
 			want := succeed(t, append(command, files[0])...)
-			if got := withoutStated(succeed(t, append(command, address)...)); got != want {
+			got := withoutStated(succeed(t, append(command, address)...))
+			if told := travelled.FindAllString(got, -1); len(told) != 2*strings.Count(want, `"fetched": null`) {
+				t.Errorf("%s %s: tells %q of what travelled", command, address, told)
+			}
+			if got = travelled.ReplaceAllString(got, `"$1": null`); got != want {
 				t.Errorf("%s %s: prints other than of the files:\n%.2000s", command, address, got)
 			}
 		}
@@ -74,6 +78,9 @@ func TestAddressesGiveWhatFilesGive(t *testing.T) {
 var statedByHub = regexp.MustCompile(`(?s),\s*"stated_by_hub": (\[[^]]*\]|\{.*?\]\s*\})`)
 
 func withoutStated(document string) string { return statedByHub.ReplaceAllString(document, "") }
+
+// travelled is what a release says of the bytes that travelled.
+var travelled = regexp.MustCompile(`"(fetched|saved)": [1-9][0-9]*`)
 
 // TestInspectCostsLittle counts the requests and bytes of an inspection of nine shards: at
 // most four a shard, the one that finds where it is stored included, and at most 1.1 times the
@@ -214,7 +221,7 @@ func TestPruneFromTheHub(t *testing.T) {
 		if got := h.Written.Load(); got > kept*105/100 {
 			t.Errorf("%s: %d bytes travelled for a release of %d", address, got, kept)
 		}
-		if !strings.Contains(printed, "fetched") || i == 0 && !strings.Contains(printed, "hub states") {
+		if !strings.Contains(printed, "fetched") || !strings.Contains(printed, "saved") || i == 0 && !strings.Contains(printed, "hub states") {
 			t.Errorf("%s: prints\n%s", address, printed)
 		}
 	}

@@ -247,7 +247,7 @@ func TestPruneSigned(t *testing.T) {
 	refuse(t, "no key is given", "prune", "--keep", "4", "--provenance", "-o", "other", "small.gguf")
 	refuse(t, "is needed too", "prune", "--keep", "4", "--key", "key.pem", "--builder", "x", "-o", "other", "small.gguf")
 	refuse(t, "no such file", "prune", "--keep", "4", "--key", "missing", "-o", "other", "small.gguf")
-	refuse(t, "signed as a whole", "prune", "--keep", "4", "--key", "key.pem", "--only", "1/2", "-o", "other", "small.gguf")
+	refuse(t, "exclude each other", "prune", "--keep", "4", "--key", "key.pem", "--only", "1/2", "-o", "other", "small.gguf")
 	if exists("other") {
 		t.Error("a refused command wrote something")
 	}

@@ -122,6 +122,12 @@ func Of(m *gguf.Model) *Folder {
 // Traffic returns how many requests were made so far and how many bytes they brought.
 func (f *Folder) Traffic() (requests, bytes int64) { return f.client.Traffic() }
 
+// Saved returns how many bytes were fetched so far, and how many of a model were not.
+func (f *Folder) Saved(m *gguf.Model) (fetched, saved int64) {
+	_, fetched = f.Traffic()
+	return fetched, max(m.FileBytes()-fetched, 0)
+}
+
 // identity returns what the server states of a file of the model.
 func (f *Folder) identity(file *gguf.File) (remote.Identity, error) {
 	name := file.Name[strings.LastIndexByte(file.Name, '/')+1:]
@@ -247,8 +253,10 @@ func (f *Folder) Describe(con *ui.Console, m *gguf.Model) {
 	if facts := f.Facts(); facts.Repo != "" {
 		con.Field("hub states", "%s; not computed here", text.Safe("repository "+facts.Repo+", commit "+facts.Commit+licenseText(facts)))
 	}
-	requests, bytes := f.Traffic()
-	con.Field("fetched", "%s in %s, of %s", text.Size(bytes), text.Count(requests, "request"), text.SISize(m.FileBytes()))
+	requests, _ := f.Traffic()
+	bytes, saved := f.Saved(m)
+	con.Field("fetched", "%s in %s", text.Size(bytes), text.Count(requests, "request"))
+	con.Field("saved", "%s, %.1f %% of the source, did not have to travel", text.Size(saved), 100*float64(saved)/float64(max(m.FileBytes(), 1)))
 }
 
 func licenseText(facts remote.Facts) string {

@@ -2,6 +2,7 @@ package release
 
 import (
 	"ggufreap/cmd/ggufreap/internal/document"
+	"ggufreap/cmd/ggufreap/internal/hub"
 )
 
 // A Document says what was, or would be, written.
@@ -16,6 +17,8 @@ type Document struct {
 	Shards        []shardOutput  `json:"shards"`
 	Standing      *string        `json:"standing"` // of the architecture's pruning; null where nothing was pruned
 	Documents     []string       `json:"documents"`
+	Fetched       *int64         `json:"fetched"` // bytes that travelled; null for a source on this machine
+	Saved         *int64         `json:"saved"`   // bytes of the source that did not
 }
 
 type shardOutput struct {
@@ -33,6 +36,10 @@ func (r *Release) Document() Document {
 		TensorBytes: r.Layout.TensorBytes(),
 		Documents:   append(r.documentNames(), r.Signed...),
 		Standing:    r.Standing,
+	}
+	if far := hub.Of(r.Source); far != nil {
+		fetched, saved := far.Saved(r.Source)
+		d.Fetched, d.Saved = &fetched, &saved
 	}
 	if r.Engine != "" {
 		d.Engine = &r.Engine
