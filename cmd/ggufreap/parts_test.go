@@ -59,6 +59,28 @@ func TestPartsAreTheWhole(t *testing.T) {
 	}
 }
 
+// TestPartsThatAreNotJoined are no release, and no place for another run.
+func TestPartsThatAreNotJoined(t *testing.T) {
+	source := writeModel(t, smallK3(), 3)[0]
+	out := filepath.Join(t.TempDir(), "out")
+	line := []string{"prune", "--keep", "16", "-o", out, source}
+	for _, part := range []string{"1/2", "2/2"} {
+		succeed(t, append(line, "--only", part)...)
+	}
+	before := folder(t, out)
+	if r := ggufreap(t, "verify", out); r.code != exitDiffers || !strings.Contains(r.stdout, "the parts of this release are not joined") {
+		t.Errorf("verify: exit %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	for _, flags := range [][]string{nil, {"--resume"}, {"--force"}} {
+		if r := ggufreap(t, append(line, flags...)...); r.code != exitFailed || !strings.Contains(r.stderr, "is written in parts") {
+			t.Errorf("one run, %q: exit %d\n%s", flags, r.code, r.stderr)
+		}
+	}
+	if !maps.Equal(folder(t, out), before) {
+		t.Error("what was refused changed the folder")
+	}
+}
+
 // TestDryRunOfAPart has the shards of all parts, each once, in documents of their own.
 func TestDryRunOfAPart(t *testing.T) {
 	source := writeModel(t, smallK3(), 3)[0]

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +42,68 @@ func TestJoinAtRealSize(t *testing.T) {
 	}
 	if !exists(filepath.Join(dir, manifest.SumsName)) || exists(filepath.Join(dir, parts.Name(1, 256))) {
 		t.Error("the parts were not joined")
+	}
+}
+
+// TestMemoryOfRecords joins records of some 20 MiB that hold as many small things as can be.
+func TestMemoryOfRecords(t *testing.T) {
+	base := func() *parts.Record {
+		r := parts.New(&manifest.Pin{Artifact: manifest.Artifact{Name: "x", Shards: 65535}}, nil)
+		r.Task, r.Program, r.Part, r.Parts = "prune", programVersion(), 1, 1
+		return r
+	}
+	for name, fill := range map[string]func(r *parts.Record){
+		"keys": func(r *parts.Record) {
+			for i := range 150_000 {
+				r.Metadata = append(r.Metadata, manifest.Pair{Key: fmt.Sprint(i), Type: "u8"})
+			}
+		},
+		"facts": func(r *parts.Record) {
+			for range 150_000 {
+				r.Facts = append(r.Facts, parts.Fact{Digest: manifest.DigestBytes(nil)})
+			}
+		},
+		"findings": func(r *parts.Record) {
+			for i := range 250_000 {
+				r.Findings = append(r.Findings, parts.Finding{What: fmt.Sprint(i)})
+			}
+		},
+		"tensors": func(r *parts.Record) {
+			r.Add(1, manifest.File{Name: "x-00001-of-65535.gguf"}, make([]manifest.Tensor, 100_000))
+			for i := range r.Tensors {
+				r.Tensors[i].Shape = []uint64{}
+			}
+		},
+		"dims": func(r *parts.Record) {
+			for range 3 {
+				r.Tensors = append(r.Tensors, manifest.Tensor{Shape: make([]uint64, 480_000)})
+			}
+			r.Add(1, manifest.File{Name: "x-00001-of-65535.gguf"}, nil)
+			r.Files[0].Tensors = len(r.Tensors)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			r := base()
+			fill(r)
+			var text bytes.Buffer
+			if err := r.Encode(&text); err != nil {
+				t.Fatal(err)
+			}
+			writeFile(t, filepath.Join(dir, parts.Name(1, 1)), text.Bytes())
+			cmd := exec.Command(programtest.Path(t), "assemble", "--wait", "0s", dir)
+			var out bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &out, &out
+			peak := programtest.Measured(t, cmd)
+			err := cmd.Run()
+			t.Logf("record of %d MiB: %d MiB of memory, %v: %.200s", text.Len()>>20, peak()>>20, err, out.String())
+			if peak() > 256<<20 {
+				t.Errorf("%d bytes of memory, want at most %d", peak(), 256<<20)
+			}
+			if err == nil || !strings.Contains(err.Error(), "exit status") {
+				t.Errorf("ended with %v", err)
+			}
+		})
 	}
 }
 

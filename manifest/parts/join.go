@@ -16,13 +16,14 @@ type Join struct {
 	seen  map[int]bool        // parts
 	docs  []Document          // of the first part
 	found []Finding           // by any part
+	known map[Finding]bool    // those
 	bytes int64               // of text, about
 }
 
 // NewJoin returns a Join of work that has the record like as one of its parts.
 func NewJoin(like *Record) *Join {
 	n := like.Artifact.Shards
-	return &Join{first: like, part: make([]int, n), files: make([]manifest.File, n), data: make([][]manifest.Tensor, n), seen: map[int]bool{}}
+	return &Join{first: like, part: make([]int, n), files: make([]manifest.File, n), data: make([][]manifest.Tensor, n), seen: map[int]bool{}, known: map[Finding]bool{}}
 }
 
 // Add takes in a record. It refuses one that is about other work, and one that claims a file
@@ -47,8 +48,8 @@ func (j *Join) Add(r *Record) error {
 		j.data[i], rest = rest[:f.Tensors], rest[f.Tensors:]
 	}
 	for _, f := range r.Findings {
-		if !slices.Contains(j.found, f) { // of headers, which all parts look at
-			j.found = append(j.found, f)
+		if !j.known[f] { // those of headers have all parts
+			j.known[f], j.found = true, append(j.found, f)
 		}
 	}
 	j.seen[r.Part] = true

@@ -89,6 +89,8 @@ func (f *Folder) checkEntries() error {
 		case !e.Type().IsRegular():
 			return fmt.Errorf("output folder %q holds %q, which is not a regular file", f.path, name)
 		case name == manifest.JournalName:
+		case isRecord(name):
+			return fmt.Errorf("output folder %q holds %q, of a release that is written in parts", f.path, name)
 		case f.isPart(e):
 		case f.resuming() && f.names[name]:
 			f.listed = f.listed || name == manifest.SumsName
@@ -107,6 +109,12 @@ func (f *Folder) checkEntries() error {
 		}
 	}
 	return nil
+}
+
+// isRecord reports whether a file tells of a part of a release.
+func isRecord(name string) bool {
+	_, ok := partsOf(name)
+	return ok
 }
 
 // isPart reports whether a file is a temporary one of this release that an earlier run left.

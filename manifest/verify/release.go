@@ -17,6 +17,7 @@ import (
 	"ggufreap/gguf/words"
 	"ggufreap/manifest"
 	"ggufreap/manifest/lists"
+	"ggufreap/manifest/parts"
 	"ggufreap/manifest/sign"
 )
 
@@ -134,6 +135,9 @@ func (v *verifier) folder(ctx context.Context, path string) error {
 	if slices.Contains(v.files, manifest.JournalName) {
 		v.report.find(KindList, manifest.JournalName, "marks a release that is unfinished")
 	}
+	if i := slices.IndexFunc(v.files, isRecord); i >= 0 && !slices.Contains(v.files, manifest.SumsName) {
+		v.report.find(KindList, v.files[i], "is the record of a part: the parts of this release are not joined")
+	}
 	if err := v.readList(); err != nil {
 		return err
 	}
@@ -148,6 +152,12 @@ func (v *verifier) folder(ctx context.Context, path string) error {
 	}
 	v.reportLinks()
 	return cmp.Or(v.readPin(), v.gatherClaims(), v.findSource())
+}
+
+// isRecord reports whether a file is what one of many tasks leaves of its part.
+func isRecord(name string) bool {
+	_, _, ok := parts.ParseName(name)
+	return ok
 }
 
 // artifact looks at the artifact that a file belongs to, and at what lies beside it and is
