@@ -96,8 +96,13 @@ func (m *Model) join(found *problems) {
 	if stated > 1 {
 		m.findMissing(seen, found)
 	}
-	first := m.Files[0]
 	m.checkKeys(found)
+	m.checkAlike(found)
+}
+
+// checkAlike looks for shards of another byte order or version than the first.
+func (m *Model) checkAlike(found *problems) {
+	first := m.Files[0]
 	for _, f := range m.Files[1:] {
 		if f.Order != first.Order {
 			found.errorf(at(f.Name), "%s, but %s is %s", orderName(f.Order), printable(first.Name), orderName(first.Order))

@@ -21,6 +21,8 @@ type Model struct {
 	Missing []string
 	// Unreadable are the paths of shards that are there, but cannot be read as GGUF.
 	Unreadable []string
+	// Pointers are those of them that stand for a file that Git LFS keeps elsewhere.
+	Pointers []string
 	// Aside is what lies beside the model in the folder that was opened and is no part of
 	// it: projectors, imatrices, adapters.
 	Aside []Aside

@@ -209,10 +209,17 @@ func (o *opener) joinReadable(named string, paths []string) (*Model, error) {
 	}
 	name := commonStem(files)
 	found := newProblems(printable(name))
+	var pointers []string
 	for _, path := range unreadable {
-		found.errorf(at(path), "%s", strings.TrimPrefix(o.parsed[path].err.Error(), printable(path)+": "))
+		err := o.parsed[path].err
+		found.errorf(at(path), "%s", strings.TrimPrefix(err.Error(), printable(path)+": "))
+		if format, ok := errors.AsType[*FormatError](err); ok && format.Pointer {
+			pointers = append(pointers, path)
+		}
 	}
-	return newModel(name, files, unreadable, found), nil
+	m := newModel(name, files, unreadable, found)
+	m.Pointers = pointers
+	return m, nil
 }
 
 // commonStem names a model after the first of its files that is named like a shard, or

@@ -1,6 +1,9 @@
 package gguf
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // isWhole reports whether a file whose keys call it a shard is a whole model: it is not
 // named like a shard, has the metadata, and holds as many tensors as all shards together.
@@ -39,6 +42,42 @@ func (m *Model) SplitFaults() ([]Problem, error) {
 		}
 	}
 	return faults, cmp.Or(joinErrors(others), m.checkOrder())
+}
+
+// ByNames returns the same files as the shards that their names say they are, whatever their
+// split keys say, and the errors of the model that this does away with. It is nil where names
+// do not tell all: one is named otherwise, missing, or cannot be read.
+func (m *Model) ByNames() (*Model, []Problem) {
+	ordered := m.filesByName()
+	if ordered == nil {
+		return nil, nil
+	}
+	found := newProblems(printable(m.Name))
+	named := &Model{Name: m.Name, Files: ordered, Shards: len(ordered), Aside: m.Aside, folder: m.folder}
+	named.checkAlike(found)
+	named.collect(found)
+	named.checkArchitecture(found)
+	named.Problems = found.all()
+	for _, f := range ordered {
+		named.Problems = append(named.Problems, f.Problems...)
+	}
+	return named, slices.DeleteFunc(slices.Clone(m.Problems), func(p Problem) bool {
+		return p.Severity != Error || slices.Contains(named.Problems, p)
+	})
+}
+
+// filesByName returns the files in the order of their names, nil where those are not the names
+// of all shards of one model.
+func (m *Model) filesByName() []*File {
+	ordered := make([]*File, len(m.Files))
+	for _, f := range m.Files {
+		n, named := parseShardName(f.Name)
+		if !named || n.stem != m.Name || n.count != len(m.Files) || ordered[n.no-1] != nil || len(m.Unreadable) > 0 {
+			return nil
+		}
+		ordered[n.no-1] = f
+	}
+	return ordered
 }
 
 // WithoutSplit returns the pairs without those that say how a model is split, as a new split

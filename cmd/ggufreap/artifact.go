@@ -75,6 +75,9 @@ func openPath(con *ui.Console, path string, options []gguf.Option) (*gguf.Model,
 	for _, j := range m.Joined() {
 		con.Notef("%s: read from %s, in this order: %s", text.Safe(j.File), text.Count(len(j.Pieces), "piece"), pieceNames(j.Pieces))
 	}
+	if n := len(m.Pointers); n > 0 {
+		con.Warnf("%s: Git LFS pointers in place of %s; git lfs pull, in their folder, fetches what they stand for", text.Safe(path), text.Count(n, "file"))
+	}
 	noteAside(con, m)
 	return m, nil
 }

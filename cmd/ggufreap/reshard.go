@@ -32,8 +32,9 @@ with zeros to the alignment, the last one too. That is how most programs write
 it, and how merging does. A file that is written as one file keeps split keys.
 
 Split keys that lie, of a whole file that was once a shard or a total of tensors
-that does not fit, are refused unless --repair-split writes right ones. What the
-shards hold is taken for all of the model: inspect says what is there.
+that does not fit, numbers that contradict each other or the names, are refused
+unless --repair-split writes right ones. What the shards hold is taken for all
+of the model, in the order of their names: inspect says what is there.
 
 ` + interruptHelp + `
 Flags:
@@ -83,7 +84,7 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 		return err
 	}
 	defer m.Close()
-	repaired, err := checkSplit(c, m)
+	m, repaired, err := checkSplit(c, m)
 	if err != nil {
 		return err
 	}
@@ -165,21 +166,25 @@ func copyOf(c *cli.Context, m *gguf.Model) (*manifest.Derivation, error) {
 	return d, nil
 }
 
-// checkSplit refuses a model that cannot be cut anew. With --repair-split it returns the faults
-// of split keys that the cut mends.
-func checkSplit(c *cli.Context, m *gguf.Model) ([]gguf.Problem, error) {
-	if !c.Bool("repair-split") {
-		err := m.CheckWritable()
-		if faults, others := m.SplitFaults(); len(faults) > 0 && others == nil {
-			err = hint.With(err, "only split keys are wrong: --repair-split writes right ones")
+// checkSplit refuses a model that cannot be cut anew. With --repair-split it returns the model as
+// it is without faults of split keys, and those faults, which the cut mends.
+func checkSplit(c *cli.Context, m *gguf.Model) (*gguf.Model, []gguf.Problem, error) {
+	sound, faults, err := m, []gguf.Problem(nil), m.CheckWritable()
+	if err != nil {
+		var others error
+		if faults, others = m.SplitFaults(); others != nil {
+			if named, mended := m.ByNames(); named != nil && len(mended) > 0 && named.CheckWritable() == nil {
+				sound, faults, others = named, mended, nil
+			}
 		}
-		return nil, err
+		switch {
+		case len(faults) == 0 || others != nil:
+			return nil, nil, err
+		case !c.Bool("repair-split"):
+			return nil, nil, hint.With(err, "only split keys are wrong: --repair-split writes right ones")
+		}
 	}
-	faults, err := m.SplitFaults()
-	if err == nil && len(faults) == 0 {
-		err = m.CheckWritable()
-	}
-	return faults, err
+	return sound, faults, nil
 }
 
 // reportReshard prints what was, or would be, written.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -201,6 +202,63 @@ func TestReshardRepairsSplitKeys(t *testing.T) {
 		}
 		if total, ok := is.Metadata().Uint(gguf.KeySplitTensors); ok != (shards > 1) || ok && total != uint64(len(is.Tensors())) {
 			t.Errorf("%s: the total is %d, %v", name, total, ok)
+		}
+	}
+}
+
+// TestReshardRepairsNumbers has sets of three shards whose numbers and counts contradict each
+// other or the names. They are cut anew in the order of their names, and no tensor is lost. Where
+// names do not tell either, nothing is written.
+func TestReshardRepairsNumbers(t *testing.T) {
+	source := writeModel(t, smallK3(), 3)
+	want := mustOpenModel(t, source[0])
+	for name, numbers := range map[string][3][2]uint16{ // split.no and split.count of each
+		"one count":   {{0, 3}, {1, 3}, {2, 4}},
+		"all counts":  {{0, 4}, {1, 4}, {2, 4}},
+		"twice":       {{0, 3}, {1, 3}, {1, 3}},
+		"from 1":      {{1, 3}, {2, 3}, {3, 3}},
+		"backwards":   {{2, 3}, {1, 3}, {0, 3}},
+		"all of them": {{7, 9}, {7, 2}, {0, 1}},
+	} {
+		dir := t.TempDir()
+		for i, path := range source {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k, key := range []string{gguf.KeySplitNo, gguf.KeySplitCount} {
+				at := bytes.Index(data, []byte(key)) + len(key) + 4
+				binary.LittleEndian.PutUint16(data[at:], numbers[i][k])
+			}
+			if err := os.WriteFile(filepath.Join(dir, filepath.Base(path)), data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first, out := filepath.Join(dir, filepath.Base(source[0])), filepath.Join(t.TempDir(), "out")
+		if r := ggufreap(t, "reshard", "--shards", "1", "-o", out, first); r.code == exitOK || !strings.Contains(r.stderr, "--repair-split") {
+			t.Errorf("%s, without the flag: exit %d\n%s", name, r.code, r.stderr)
+		}
+		if r := ggufreap(t, "reshard", "--repair-split", "-o", out, first); r.code != exitOK || !strings.Contains(r.stderr, "right split keys are written in place of") {
+			t.Errorf("%s: exit %d\n%s", name, r.code, r.stderr)
+			continue
+		}
+		got := mustOpenModel(t, out)
+		if got.Err() != nil || len(got.Files) != 3 {
+			t.Errorf("%s: %v", name, got.Err())
+		}
+		if r := ggufreap(t, "diff", source[0], out); r.code != exitOK {
+			t.Errorf("%s: another model\n%s", name, r.stdout)
+		}
+		for i, tensor := range want.Tensors() {
+			if got.Tensors()[i].Name != tensor.Name {
+				t.Fatalf("%s: tensor %d is %q, want %q", name, i, got.Tensors()[i].Name, tensor.Name)
+			}
+		}
+		if err := os.Rename(filepath.Join(dir, filepath.Base(source[1])), filepath.Join(dir, "b.gguf")); err != nil {
+			t.Fatal(err)
+		}
+		if r := ggufreap(t, "reshard", "--repair-split", "-o", out+"2", first); r.code != exitFailed || exists(out+"2") {
+			t.Errorf("%s, one renamed: exit %d\n%s", name, r.code, r.stderr)
 		}
 	}
 }

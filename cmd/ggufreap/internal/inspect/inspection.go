@@ -38,6 +38,7 @@ type Inspection struct {
 	Missing        []document.Text   `json:"missing_shards"`
 	Unreadable     []document.Text   `json:"unreadable_shards,omitzero"`
 	Shards         []shardInfo       `json:"shards"`
+	Aside          []asideInfo       `json:"set_aside,omitzero"`
 	Types          []typeInfo        `json:"types"`
 	Layers         layersInfo        `json:"layers"`
 	Experts        *expertsInfo      `json:"experts"`
@@ -63,6 +64,14 @@ type shardInfo struct {
 	Tensors    int           `json:"tensors"`
 	DataOffset int64         `json:"data_offset"`
 	Alignment  int64         `json:"alignment"`
+
+	Pieces []document.Text `json:"pieces,omitzero"` // that it is read from
+}
+
+// An asideInfo is what lies beside the model in its folder and is no part of it.
+type asideInfo struct {
+	File document.Text `json:"file"`
+	Kind string        `json:"kind"`
 }
 
 // A typeInfo sums the tensors of one type.
@@ -133,8 +142,17 @@ func New(m *gguf.Model, keep []string) (*Inspection, error) {
 	for _, path := range m.Unreadable {
 		in.Unreadable = append(in.Unreadable, document.Text(filepath.Base(path)))
 	}
+	pieces := map[string][]document.Text{}
+	for _, j := range m.Joined() {
+		for _, path := range j.Pieces {
+			pieces[j.File] = append(pieces[j.File], document.Text(filepath.Base(path)))
+		}
+	}
 	for _, f := range m.Files {
-		in.Shards = append(in.Shards, shardInfo{document.Text(filepath.Base(f.Name)), f.Size, len(f.Tensors), f.DataOffset, f.Alignment})
+		in.Shards = append(in.Shards, shardInfo{document.Text(filepath.Base(f.Name)), f.Size, len(f.Tensors), f.DataOffset, f.Alignment, pieces[f.Name]})
+	}
+	for _, a := range m.Aside {
+		in.Aside = append(in.Aside, asideInfo{document.Text(a.File), a.Kind})
 	}
 	in.pairs, in.Metadata = md, document.Metadata(md)
 	if n, ok := md.ArchUint("context_length"); ok {
