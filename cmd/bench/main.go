@@ -40,6 +40,7 @@ func run() error {
 	runs := flag.Int("n", 3, "runs of each pair; the table has medians")
 	remote := flag.Bool("remote", false, "only what concerns models on servers")
 	simulated := flag.Bool("simulate", false, "only compute what a prune of the real size fetches from a server")
+	tasks := flag.Bool("tasks", false, "only a prune in several tasks at once, and a reckoning of many machines")
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), usage)
 		flag.PrintDefaults()
@@ -65,6 +66,9 @@ func run() error {
 	b := &bench{dir: work, runs: max(*runs, 1)}
 	if *simulated {
 		return errors.Join(b.run(b.simulated()), b.simulate())
+	}
+	if *tasks {
+		return b.tasks()
 	}
 	if err := b.prepare(); err != nil {
 		return err
