@@ -219,3 +219,42 @@ func TestProgressByWhatTravels(t *testing.T) {
 		t.Errorf("exit %d: %d of %d bytes at the end, all have %d, %d travelled\n%s", r.code, done, rest, whole, h.Written.Load(), r.stderr)
 	}
 }
+
+// TestGoingOnWithAnotherSignature goes on by fresh signatures, and by another name of the server,
+// after those of the first run have expired.
+func TestGoingOnWithAnotherSignature(t *testing.T) {
+	h, files := onHub(t, wideExperts(), 3)
+	dir := t.TempDir()
+	local, out := filepath.Join(dir, "local"), filepath.Join(dir, "out")
+	keep := []string{"prune", "--keep", "24", "--shards", "20", "--workers", "1"}
+	succeed(t, append(keep, "-o", local, files[0])...)
+	addresses := func(signature string) []string {
+		var list []string
+		for _, file := range files {
+			list = append(list, h.File(filepath.Base(file))+"?X-Amz-Signature="+signature)
+		}
+		return list
+	}
+	var asked atomic.Int64
+	h.Fault = func(w http.ResponseWriter, r *http.Request) bool {
+		expired := r.URL.Query().Get("X-Amz-Signature") == "first" && asked.Add(1) > 60
+		if expired {
+			w.WriteHeader(http.StatusForbidden)
+		}
+		return expired
+	}
+	r := ggufreap(t, append(append(keep, "-o", out), addresses("first")...)...)
+	if r.code == exitOK || keptShards(out) == 0 || !strings.Contains(r.stderr, "SIGNATURE") || strings.Contains(r.stderr, "=first") {
+		t.Fatalf("exit %d, %d shards are kept, stderr %s", r.code, keptShards(out), r.stderr)
+	}
+	h.Reset()
+	succeed(t, append(append(keep, "--resume", "-o", out), addresses("second")...)...)
+	sameFolder(t, folder(t, out), folder(t, local))
+	var size int64
+	for _, data := range folder(t, out) {
+		size += int64(len(data))
+	}
+	if got := h.Written.Load(); got > size*9/10 {
+		t.Errorf("%d bytes travelled the second time, the release has %d", got, size)
+	}
+}

@@ -149,3 +149,28 @@ func TestRoadFromTheHub(t *testing.T) {
 	sameFolder(t, folder(t, "K3-REAP568"), folder(t, local))
 	succeed(t, "verify", "K3-REAP568")
 }
+
+// TestNamesOnTheHubAreSafe prints names and licenses that a terminal would act on as what they are.
+func TestNamesOnTheHubAreSafe(t *testing.T) {
+	h, files := onHub(t, smallK3(), 3)
+	h.License = "mit\x1b[31m"
+	h.AddFolder(t, "org/Evil", "IQ\x1b[31m\nx", filepath.Dir(files[0]))
+	h.AddFolder(t, "org/Many", "a\x1b[31m", filepath.Dir(files[0]))
+	h.AddFolder(t, "org/Many", "b\x1b[31m", filepath.Dir(files[0]))
+	for _, line := range [][]string{
+		{"inspect", "hf://org/Evil"},
+		{"inspect", "--json", "hf://org/Evil"},
+		{"pin", "hf://org/Evil"},
+		{"plan", "--keep", "8", "hf://org/Evil"},
+		{"prune", "--keep", "8", "-o", filepath.Join(t.TempDir(), "out"), "hf://org/Evil"},
+		{"verify", "--against", "hf://org/Evil", files[0]},
+		{"repair", "--from", "hf://org/Evil", filepath.Dir(files[0])},
+		{"inspect", "hf://org/Many"},
+		{"inspect", "hf://org/K3/\x1b[31m.gguf"},
+	} {
+		r := ggufreap(t, line...)
+		if strings.Contains(r.stdout+r.stderr, "\x1b") {
+			t.Errorf("%q prints %q", line, r.stdout+r.stderr)
+		}
+	}
+}
