@@ -2,6 +2,7 @@ package words
 
 import (
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -40,6 +41,20 @@ func TestRanges(t *testing.T) {
 	}{{nil, ""}, {[]int{4}, "4"}, {[]int{1, 2, 3, 7}, "1-3, 7"}, {[]int{0, 2, 3}, "0, 2-3"}} {
 		if got := Ranges(c.list); got != c.want {
 			t.Errorf("%v: got %q, want %q", c.list, got, c.want)
+		}
+	}
+}
+
+func TestDistance(t *testing.T) {
+	for words, want := range map[[2]string]int{
+		{"", ""}: 0, {"", "abc"}: 3, {"keep", "keep"}: 0, {"keep", "kept"}: 2, {"inspect", "inpsect"}: 2, {"prune", "prunes"}: 1,
+		{strings.Repeat("x", 65), "x"}: 64,
+	} {
+		if got := Distance(words[0], words[1]); got != want {
+			t.Errorf("%q: %d, want %d", words, got, want)
+		}
+		if got := Distance(words[1], words[0]); got != want {
+			t.Errorf("%q the other way: %d, want %d", words, got, want)
 		}
 	}
 }

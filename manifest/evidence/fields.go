@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"ggufreap/gguf/words"
 )
 
 // form is how the value of a field is written.
@@ -166,7 +168,7 @@ func squeeze(name string) string {
 // meant returns the field that a name is a slip of, "" when it is a name of its own.
 func meant(name string) string {
 	for _, f := range fields {
-		if squeeze(f.name) == squeeze(name) || len(name) > 5 && distance(squeeze(f.name), squeeze(name)) <= 2 {
+		if squeeze(f.name) == squeeze(name) || len(name) > 5 && words.Distance(squeeze(f.name), squeeze(name)) <= 2 {
 			return f.name
 		}
 	}
@@ -187,27 +189,4 @@ func refusal(name string) string {
 		}
 	}
 	return ""
-}
-
-// distance is how many letters two short names differ in (Levenshtein), or 3 for long ones.
-func distance(a, b string) int {
-	if len(a) > 64 || len(b) > 64 {
-		return 3
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		corner := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			corner, row[j+1] = row[j+1], min(corner+cost, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -1,6 +1,7 @@
 package help
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/urfave/cli/v2"
@@ -73,6 +74,14 @@ Examples:
   x
 `
 	if got := App(app); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// TestTitlesOfPages wants version and date in the title line of a man page.
+func TestTitlesOfPages(t *testing.T) {
+	const want = `.TH TAKER 1 "2026-11-30" "ggufreap v1.2.3" "User Commands"`
+	if got := string(AppPage(&cli.App{Name: "taker", Description: "taker takes things.\n"}, Edition{"v1.2.3", "2026-11-30"})); !strings.Contains(got, want+"\n") {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
 }

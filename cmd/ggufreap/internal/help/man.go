@@ -53,7 +53,7 @@ type page struct{ strings.Builder }
 
 func newPage(name, does string, e Edition) *page {
 	p := &page{}
-	fmt.Fprintf(p, "%% %s 1 \"\" \"ggufreap %s\" \"User Commands\"\n\n", strings.ToUpper(name), e)
+	fmt.Fprintf(p, "%% %s 1 \"%s\" \"ggufreap %s\" \"User Commands\"\n\n", strings.ToUpper(name), e.Date, e.Version)
 	p.section("NAME")
 	p.text(escape(name) + " - " + escape(does) + "\n")
 	return p
