@@ -53,6 +53,20 @@ func (c archCase) spec(t *testing.T) gguftest.Spec {
 	return spec
 }
 
+// held returns the case's model with its bytes, which are read many times, made once.
+func (c archCase) held(t *testing.T) gguftest.Spec {
+	t.Helper()
+	spec := c.spec(t).Clone()
+	for i := range spec.Tensors {
+		data, err := spec.Bytes(spec.Tensors[i].Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec.Tensors[i].Data = data
+	}
+	return spec
+}
+
 // The routings of architectures whose source cannot be masked.
 var (
 	softmaxSelected = &routing{renormalise: true, activation: silu}

@@ -95,7 +95,7 @@ func run(t *testing.T, pattern, task string) (string, error) {
 }
 
 func (c archCase) judge(t *testing.T) string {
-	spec := c.spec(t)
+	spec := c.held(t)
 	model, err := spec.Model(gguf.Split{})
 	if err != nil {
 		t.Fatal(err)
