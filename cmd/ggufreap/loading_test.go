@@ -22,7 +22,7 @@ func TestNotLoadable(t *testing.T) {
 	}{
 		{"no norm", func(s *gguftest.Spec) {
 			s.Tensors = slices.DeleteFunc(s.Tensors, func(t gguftest.Tensor) bool { return t.Name == "blk.1.attn_norm.weight" })
-		}, `block 1: no tensor "attn_norm.weight"`},
+		}, `layer 1: no tensor "attn_norm.weight"`},
 		{"short token types", func(s *gguftest.Spec) {
 			s.Metadata.Set("tokenizer.ggml.token_type", gguf.Int32sValue(1, 1))
 		}, `key "tokenizer.ggml.token_type": has 2 entries`},
@@ -31,7 +31,7 @@ func TestNotLoadable(t *testing.T) {
 		{"a block more stated", func(s *gguftest.Spec) {
 			s.Metadata.Set("kimi-k3.block_count", gguf.Uint32Value(4))
 			s.Metadata.Set("kimi-k3.attention.head_count_kv", gguf.Int32sValue(0, 0, 1, 0))
-		}, `block 3: announced by "kimi-k3.block_count"`},
+		}, `layer 3: announced by "kimi-k3.block_count"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
