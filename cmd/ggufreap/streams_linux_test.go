@@ -52,6 +52,7 @@ func TestStreamsThatCannotBe(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, smallMoE(), gguf.Split{})
 	refuse(t, "- stands for standard input, which can be read once, and not by --from and --always-keep", "plan", "--keep", "4", "--from", "-", "--always-keep", "-", "small.gguf")
+	refuse(t, "which can be read once, and not by --from and --from", "plan", "--keep", "4", "--from", "-", "--from", "-", "small.gguf")
 	refuse(t, "-o - prints the plan", "plan", "--keep", "4", "--explain", "-o", "-", "small.gguf")
 	refuse(t, "-: plan: ", "prune", "--plan", "-", "-o", "out", "small.gguf") // it is empty
 	if err := syscall.Mkfifo("pipe", 0o666); err != nil {

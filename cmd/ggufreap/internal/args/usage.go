@@ -119,8 +119,13 @@ func checkStdin(c *cli.Context, cmd *cli.Command) error {
 	for _, f := range cmd.Flags {
 		name := f.Names()[0]
 		written := name == "output" || name == "pin-source"
-		if help.ValueName(f) == "FILE" && !written && c.IsSet(name) && c.String(name) == "-" {
-			given = append(given, dashed(name))
+		if help.ValueName(f) != "FILE" || written || !c.IsSet(name) {
+			continue
+		}
+		for _, value := range typed(c, f) {
+			if value == "-" {
+				given = append(given, dashed(name))
+			}
 		}
 	}
 	for i, arg := range c.Args().Slice() {
@@ -132,6 +137,16 @@ func checkStdin(c *cli.Context, cmd *cli.Command) error {
 		return Usagef("- stands for standard input, which can be read once, and not by %s", strings.Join(given, " and "))
 	}
 	return nil
+}
+
+// typed returns the values of a flag that takes text, once or many times.
+func typed(c *cli.Context, f cli.Flag) []string {
+	name := f.Names()[0]
+	switch f.(type) {
+	case *cli.StringSliceFlag, *suggestion:
+		return c.StringSlice(name)
+	}
+	return []string{c.String(name)}
 }
 
 func isFile(path string) bool {
