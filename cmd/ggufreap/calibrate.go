@@ -233,7 +233,7 @@ func readCampaign(c *cli.Context) (*calibration.Campaign, error) {
 	case len(k.Texts) == 0 && k.Self == 0:
 		return nil, hint.With(args.Usagef("nothing to measure on"), "--self-text 65536 lets the model write its own, --text FILE gives it yours")
 	case k.Parts > 0 && k.Self > 0:
-		return nil, hint.With(args.Usagef("--self-text is not divided by --only: a document begins where those before it ended, on one machine"),
+		return nil, hint.With(args.Usagef("--self-text is not divided by --only: the model writes the whole text on one machine"),
 			"--text self=scores.self.jsonl --only %s measures what a run with --self-text has written", c.String("only"))
 	case k.Parts > 0 && c.IsSet("until-stable"):
 		return nil, args.Usagef("--until-stable and --only exclude each other: no part knows what the others have measured")

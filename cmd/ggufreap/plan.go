@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/calibration"
 	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
@@ -133,9 +134,14 @@ func describeWorth(con *ui.Console, s *source, ch *choice) {
 	if info.Evidence == reap.Proxy && info.Name != reap.RouterMass && hasSelectionBias(s.experts) {
 		con.Field("", "its routers have a selection bias, which %s does not read: router-mass, which does, was no better than chance there", info.Name)
 	}
-	if ch.measured != nil && len(ch.measured.Sources) == 1 {
-		con.Field("expect", "one kind of text was measured: on a small trained model that cut the divergence on that kind by 30 to 59 %%, and raised it on other kinds by 27 to 92 %%")
+	if ch.measured == nil || len(ch.measured.Sources) != 1 {
+		return
 	}
+	if ch.measured.Sources[0].Label == calibration.SelfLabel {
+		con.Field("expect", "text that the model wrote itself was measured: on a small trained model such plans were about as good as those of real text of all its kinds; what you use the model for was not asked")
+		return
+	}
+	con.Field("expect", "one kind of text was measured: on a small trained model that cut the divergence on that kind by 30 to 59 %%, and raised it on other kinds by 27 to 92 %%")
 }
 
 func hasSelectionBias(e *reap.Experts) bool {

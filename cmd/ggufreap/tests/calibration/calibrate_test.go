@@ -248,9 +248,12 @@ func TestCalibrateOnSelfWrittenText(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, out := range []string{"a.npz", "b.npz"} {
 		said := programtest.Succeed(t, "calibrate", "--threads", "1", "--ctx", "64", "--self-text", "900", "--seed", "3", "-o", out, model)
-		if !strings.Contains(said, "that the model wrote") {
+		if !strings.Contains(said, "self, 900 tokens that the model wrote") {
 			t.Errorf("calibrate says\n%s", said)
 		}
+	}
+	if said := programtest.Succeed(t, "plan", "--keep", "16", "--from", "a.json", model); !strings.Contains(said, "text that the model wrote itself was measured") {
+		t.Errorf("plan says\n%s", said)
 	}
 	if !bytes.Equal(programtest.ReadFile(t, "a.npz"), programtest.ReadFile(t, "b.npz")) || !bytes.Equal(programtest.ReadFile(t, "a.self.jsonl"), programtest.ReadFile(t, "b.self.jsonl")) {
 		t.Error("two runs with one seed differ")
