@@ -136,6 +136,7 @@ func (s *selfWriting) writeText(ctx context.Context) ([]byte, error) {
 			saved = time.Now()
 		}
 	}
+	told.end(s.Self)
 	lines, err := s.lines(ctx)
 	if err != nil {
 		return nil, s.stopped(err)

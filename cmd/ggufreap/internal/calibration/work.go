@@ -81,6 +81,7 @@ func (w *work) measure(ctx context.Context, m measure.Meter) error {
 			saved = time.Now()
 		}
 	}
+	told.end(done)
 	return nil
 }
 

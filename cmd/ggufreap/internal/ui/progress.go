@@ -2,6 +2,8 @@ package ui
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"os"
 	"runtime"
 	"strings"
@@ -48,6 +50,17 @@ func (con *Console) stopProgress() {
 
 // ShowsProgress reports whether lines about how far a task has come are wanted.
 func (con *Console) ShowsProgress() bool { return con.progressMode() != progress.None }
+
+// ReportsProgress reports whether a program wants to be told how far a task has come, and tells
+// it with a line of JSON.
+func (con *Console) ReportsProgress() bool { return con.progressMode() == progress.JSON }
+
+// Report writes a line of JSON about how far a task has come.
+func (con *Console) Report(state any) {
+	if line, err := json.Marshal(state); err == nil {
+		fmt.Fprintf(con.Err, "%s\n", line)
+	}
+}
 
 // ShowsUTF8 reports whether stdout is a terminal that shows more than ASCII.
 func (con *Console) ShowsUTF8() bool { return con.Width > 0 && utf8Locale() }
