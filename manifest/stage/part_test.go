@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"ggufreap/manifest"
 	"ggufreap/manifest/parts"
@@ -67,8 +68,10 @@ func runPart(d disk.Disk, r Release, i, n int) error {
 }
 
 // joinAll joins the parts, and returns those that are to be done again.
-func joinAll(d *memDisk) ([]Fault, error) {
-	g, err := gather(context.Background(), d, memPath, Wait{})
+func joinAll(d *memDisk) ([]Fault, error) { return joinWaiting(d, Wait{}) }
+
+func joinWaiting(d *memDisk, wait Wait) ([]Fault, error) {
+	g, err := gather(context.Background(), d, memPath, wait)
 	if err != nil {
 		return nil, err
 	}
@@ -245,6 +248,58 @@ func TestPartsTwiceAtOnce(t *testing.T) {
 	if joined == 0 {
 		t.Error("no join ran while a task did")
 	}
+}
+
+// TestJoinAsksAgain hides names and sizes as a network file system does that remembers what
+// was there before: they are asked for again.
+func TestJoinAsksAgain(t *testing.T) {
+	r := partRelease(t, 4)
+	want := wholeRelease(t, r)
+	const shard = "out-00002-of-00004.gguf"
+	for name, hide := range map[string]func(d *memDisk) (show func()){
+		"the folder": func(d *memDisk) func() {
+			names := d.names
+			d.names = nil
+			return func() { d.names = names }
+		},
+		"a record": func(d *memDisk) func() { return d.hide(parts.Name(2, 2)) },
+		"all records": func(d *memDisk) func() {
+			first, second := d.hide(parts.Name(1, 2)), d.hide(parts.Name(2, 2))
+			return func() { first(); second() }
+		},
+		"a shard":  func(d *memDisk) func() { return d.hide(shard) },
+		"the plan": func(d *memDisk) func() { return d.hide("plan.json") },
+		"a shard's size": func(d *memDisk) func() {
+			show := d.hide(shard)
+			d.names[shard] = &memFile{}
+			return show
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := &memDisk{}
+			for i := range 2 {
+				if err := runPart(d, r, i+1, 2); err != nil {
+					t.Fatal(err)
+				}
+			}
+			show, waited := hide(d), 0
+			faults, err := joinWaiting(d, Wait{Time: 10 * time.Minute, Begun: func(int) { waited++; show() }})
+			if err != nil || len(faults) > 0 || waited != 1 {
+				t.Errorf("waited %d times, parts again: %v, %v", waited, faults, err)
+			}
+			if !maps.Equal(d.files(), want) {
+				t.Error("the release is another one")
+			}
+		})
+	}
+}
+
+// hide takes a name away until the returned function gives it back.
+func (d *memDisk) hide(name string) (show func()) {
+	file := d.names[name]
+	delete(d.names, name)
+	return func() { d.names[name] = file }
 }
 
 // TestPartsOfOtherWork refuses to write or to join parts of different releases in one folder.

@@ -85,7 +85,7 @@ func (r *Release) tellFound(con *ui.Console, folder *stage.PartFolder, share sta
 	found, all, redo := folder.Found()
 	name := parts.Name(share.Part, share.Parts)
 	if redo != "" {
-		con.Warnf("done again: %s", redo)
+		con.Warnf("done again: %s", text.Safe(redo))
 	}
 	switch {
 	case all:
