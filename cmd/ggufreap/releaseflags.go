@@ -19,7 +19,7 @@ func releaseFlags(folder, stem string) []cli.Flag {
 		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`DIR`: " + folder + "; it must be empty or new"},
 		&cli.StringFlag{Name: "name", Usage: "`STEM`: stem of the file names (" + stem + ")"},
 		&cli.BoolFlag{Name: "resume", Usage: "go on with what was interrupted in DIR; where it is finished already, say so"},
-		&cli.BoolFlag{Name: "recheck", Usage: "read all of a release that is found finished, not sizes and headers alone"},
+		&cli.BoolFlag{Name: "recheck", Usage: "read all of a release, or part of one, that is found finished, not sizes and headers alone"},
 		&cli.BoolFlag{Name: "force", Usage: "accept a folder that is not empty"},
 		&cli.IntFlag{Name: "workers", Usage: "`N`: shards written at once (two for each processor)"},
 		&cli.BoolFlag{Name: "dry-run", Usage: "print the exact files and bytes, check that DIR has room for them, and stop"},
