@@ -57,7 +57,7 @@ func TestPartsAreKilled(t *testing.T) {
 	whole, out := filepath.Join(dir, "whole"), filepath.Join(dir, "out")
 	line := []string{"prune", "--keep", "24", "--shards", "9"}
 	succeed(t, append(line, "-o", whole, source)...)
-	const n, rounds = 4, 60
+	const n, rounds = 3, 60
 	killed, doubles := 0, 0
 	for round := 0; ; round++ {
 		left := missingRecords(out, n)
@@ -69,7 +69,7 @@ func TestPartsAreKilled(t *testing.T) {
 		}
 		var tasks []*exec.Cmd
 		for _, i := range left {
-			for range 1 + rand.IntN(2) {
+			for range 2 - rand.IntN(min(round, 1)+1) { // all twice at first
 				cmd := exec.Command(path, append(line, "--only", fmt.Sprintf("%d/%d", i, n), "-o", out, source)...)
 				cmd.Stderr = &bytes.Buffer{}
 				if err := cmd.Start(); err != nil {
@@ -79,9 +79,9 @@ func TestPartsAreKilled(t *testing.T) {
 			}
 		}
 		doubles += len(tasks) - len(left)
-		time.Sleep(time.Duration(rand.IntN(50*(round+1))) * time.Millisecond)
+		time.Sleep(time.Duration(rand.IntN(20+50*round)) * time.Millisecond)
 		for _, cmd := range tasks {
-			if rand.IntN(max(4-round/4, 1)) > 0 {
+			if round == 0 || rand.IntN(max(4-round/4, 1)) > 0 {
 				cmd.Process.Kill()
 			}
 		}
@@ -100,7 +100,7 @@ func TestPartsAreKilled(t *testing.T) {
 		t.Errorf("the folder holds %q, want %q, or other bytes", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
 	}
 	t.Logf("%d tasks were killed, %d were doubles", killed, doubles)
-	if killed < n || doubles == 0 {
+	if killed == 0 || doubles == 0 {
 		t.Errorf("%d tasks were killed, %d were doubles: too few to tell", killed, doubles)
 	}
 }
