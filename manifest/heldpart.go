@@ -60,10 +60,11 @@ func (h *heldPart) load(load func() (io.ReaderAt, error)) error {
 
 // size is the memory that it takes and nobody reads.
 func (h *heldPart) size() int64 {
-	if memory, ok := h.data.(heldMemory); ok && h.users == 0 {
-		return int64(len(memory))
+	if h.users > 0 { // it may be loading
+		return 0
 	}
-	return 0
+	memory, _ := h.data.(heldMemory)
+	return int64(len(memory))
 }
 
 // get returns a part for a user, a new one if there may be one, else nil.
