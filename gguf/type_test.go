@@ -181,3 +181,17 @@ func TestRowsOfIKAreMeasured(t *testing.T) {
 		}
 	}
 }
+
+// TestSizeOfRowsIsBounded has types whose rows have so much besides their blocks that all rows
+// together have more than a number of 64 bits holds.
+func TestSizeOfRowsIsBounded(t *testing.T) {
+	for _, row := range []int64{1 << 40, 1 << 41} {
+		info := TypeInfo{Name: "x", Elements: 1, Bytes: 1, Row: row}
+		for _, rows := range []uint64{1 << 10, 1 << 22, 1 << 23, 1 << 24} {
+			size, fault := dataSize(info, true, []uint64{1, rows})
+			if whole := float64(row)*float64(rows) + float64(rows); (fault == shapeFine) != (whole <= maxOffset) || fault == shapeFine && float64(size) != whole {
+				t.Errorf("%d rows of %d: %d bytes, fault %v", rows, row, size, fault)
+			}
+		}
+	}
+}

@@ -300,3 +300,18 @@ func TestAppendMergesNeighbours(t *testing.T) {
 		t.Errorf("got %v", u.Extents)
 	}
 }
+
+// A shortWriter takes less than it is given, and says nothing.
+type shortWriter struct{}
+
+func (shortWriter) Write(p []byte) (int, error) { return len(p) / 2, nil }
+
+func TestShortWritesOfPadding(t *testing.T) {
+	if err := writeZeros(shortWriter{}, 8); err != io.ErrShortWrite {
+		t.Errorf("got %v, want %v", err, io.ErrShortWrite)
+	}
+	var b bytes.Buffer
+	if err := writeZeros(&b, 9000); err != nil || b.Len() != 9000 {
+		t.Errorf("%d bytes, %v", b.Len(), err)
+	}
+}

@@ -345,6 +345,7 @@ func TestOpaqueTypes(t *testing.T) {
 		"5 bytes in each of 24 rows, 8 of padding": {5 * 24, []uint64{32, 3, 8}, 15, nil},
 		"5 bytes in each of 8 rows, 24 of padding": {5 * 8, []uint64{32, 1, 8}, 0, []string{"more than one length"}},
 		"5 bytes in each of 40 rows, 24 padding":   {5 * 40, []uint64{32, 5, 8}, 25, nil},
+		"1 byte in each of 64 rows":                {64, []uint64{256, 8, 8}, 8, nil},
 		"odd span":                                 {1000, []uint64{32, 100, 8}, 0, []string{"do not divide into 800 rows"}},
 	}
 	for name, c := range cases {

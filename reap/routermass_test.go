@@ -321,3 +321,11 @@ func rankCorrelation(a, b []float64) float64 {
 	n := float64(len(a))
 	return 1 - 6*squares/(n*(n*n-1))
 }
+
+// TestMeanLogit weighs a row with the norm's bias: the sign counts.
+func TestMeanLogit(t *testing.T) {
+	in := routerInput{shift: []float64{1, -2}, factor: 2}
+	if got := in.mean([]float64{3, 4}); got != 2*(3*1-4*2) {
+		t.Errorf("got %v, want -10", got)
+	}
+}

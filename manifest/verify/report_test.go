@@ -1,0 +1,88 @@
+package verify
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"ggufreap/gguf"
+	"ggufreap/manifest"
+	"ggufreap/manifest/internal/modeltest"
+)
+
+// TestReportCounts has more findings than are listed: all are counted, by kind.
+func TestReportCounts(t *testing.T) {
+	r := newReport("")
+	for i := range 150 {
+		r.find(KindMissing, fmt.Sprint(i), "is not there")
+	}
+	r.find(KindExtra, "x", "is not listed")
+	if found := r.Found(); len(r.Findings) != 101 || r.Total() != 151 || found[KindMissing] != 150 || found[KindExtra] != 1 {
+		t.Errorf("%d listed, %d in all, %v", len(r.Findings), r.Total(), found)
+	}
+}
+
+// TestReportBoundsParts lists no more parts than it may, and says so.
+func TestReportBoundsParts(t *testing.T) {
+	r := newReport("")
+	r.Add(Finding{Kind: KindDigest, Parts: make([]Part, maxParts-1)})
+	r.Add(Finding{Kind: KindDigest, What: "x", Parts: make([]Part, 3)})
+	r.Add(Finding{Kind: KindDigest, What: "y", Parts: make([]Part, 1)})
+	for i, want := range []struct {
+		parts int
+		what  string
+	}{{maxParts - 1, ""}, {1, "x; 2 parts are too many to be listed"}, {0, "y; 1 part is too many to be listed"}} {
+		if f := r.Findings[i]; len(f.Parts) != want.parts || f.What != want.what {
+			t.Errorf("finding %d: %d parts, %q, want %d, %q", i, len(f.Parts), f.What, want.parts, want.what)
+		}
+	}
+}
+
+// TestZeroTail has zeros at the end that reach over the parts in which a file is read.
+func TestZeroTail(t *testing.T) {
+	for _, n := range []int{0, 1, 1 << 20, 1<<20 + 1, 5 << 19} {
+		data := append(bytes.Repeat([]byte{0, 7}, 1<<19), make([]byte, n)...)
+		if got := zeroTail(bytes.NewReader(data), int64(len(data))); got != int64(n) {
+			t.Errorf("%d zeros: got %d", n, got)
+		}
+	}
+	if got := zeroTail(bytes.NewReader(make([]byte, 3<<20)), 3<<20); got != 3<<20 {
+		t.Errorf("zeros alone: got %d", got)
+	}
+}
+
+// TestOldFormats are told by how they begin.
+func TestOldFormats(t *testing.T) {
+	for _, magic := range oldModels {
+		if c := sniff("x.bin", []byte(magic+"........")); c.weights != "a model in a format older than GGUF" || c.model {
+			t.Errorf("%q: %+v", magic, c)
+		}
+	}
+	if c := sniff("x.bin", []byte("nothing known")); c.weights != "" {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestVerifyNotesOtherOrder proves a release whose tensors stand in another order than its
+// source's.
+func TestVerifyNotesOtherOrder(t *testing.T) {
+	const other = "the tensors stand in another order than in the source"
+	c := modeltest.PrunedMoE()
+	source := pinContents(t, modeltest.MoE(), gguf.Split{}, modeltest.MoESlabs(modeltest.MoEExperts))
+	for _, moved := range []bool{false, true} {
+		if moved {
+			c.Views[0], c.Views[1] = c.Views[1], c.Views[0]
+		}
+		dir := t.TempDir()
+		modeltest.Write(t, dir, "m", c, gguf.Split{})
+		r := mustVerify(t, dir, Options{Source: source, Prove: func(*gguf.Model, *manifest.Pin) ProveOptions { return ProveOptions{Keep: modeltest.MoEKeep, MayChange: mayAdd} }})
+		noted := false
+		for _, n := range r.Notes {
+			noted = noted || strings.Contains(n.What, other)
+		}
+		if noted != moved {
+			t.Errorf("moved %v: notes %q", moved, r.Notes)
+		}
+	}
+}
