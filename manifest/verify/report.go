@@ -167,6 +167,11 @@ func (r *Report) Total() int {
 	return n
 }
 
+// says reports whether a finding that is about no file says this already.
+func (r *Report) says(kind Kind, what string) bool {
+	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Kind == kind && f.File == "" && f.What == what })
+}
+
 // maxFindings bounds the findings of a kind that are listed: a list can name a million files
 // that are not there.
 const maxFindings = 100

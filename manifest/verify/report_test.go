@@ -86,3 +86,23 @@ func TestVerifyNotesOtherOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestOneLineForAKey changes a key that the release's own pin and its source's both have: it is
+// told once.
+func TestOneLineForAKey(t *testing.T) {
+	source := pinContents(t, modeltest.MoE(), gguf.Split{}, modeltest.MoESlabs(modeltest.MoEExperts))
+	c := modeltest.PrunedMoE()
+	c.Metadata.Set("tokenizer.chat_template", gguf.TextValue("another"))
+	dir := t.TempDir()
+	modeltest.Write(t, dir, "m", c, gguf.Split{})
+	own := pinContents(t, modeltest.PrunedMoE(), gguf.Split{}, modeltest.MoESlabs(4))
+	var text bytes.Buffer
+	if err := manifest.EncodePin(&text, manifest.PinName, own); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, dir, manifest.PinName, text.Bytes())
+	r := mustVerify(t, dir, Options{Source: source, Prove: func(*gguf.Model, *manifest.Pin) ProveOptions { return ProveOptions{Keep: modeltest.MoEKeep, MayChange: mayAdd} }})
+	if n := r.Found()[KindMetadata]; n != 1 || r.Proof == nil {
+		t.Errorf("%d findings about keys, want 1: %+v", n, r.Findings)
+	}
+}

@@ -36,6 +36,8 @@ var coreTensors = []string{
 	"attn_norm.weight", "attn_output.weight", "ffn_norm.weight",
 	"ffn_gate.weight", "ffn_up.weight", "ffn_down.weight",
 	"ffn_gate_inp.weight", "ffn_up_exps.weight", "ffn_down_exps.weight",
+	"attn_q.weight", "attn_qkv.weight", "post_attention_norm.weight", "post_ffw_norm.weight", "ffn_gate_exps.weight",
+	"ffn_gate_up_exps.weight", "ffn_gate_shexp.weight", "ffn_up_shexp.weight", "ffn_down_shexp.weight",
 }
 
 // unevenArchitectures leave tensors out of single blocks: deci where its lists say so,

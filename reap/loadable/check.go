@@ -9,6 +9,7 @@ import (
 
 	"ggufreap/gguf"
 	"ggufreap/gguf/words"
+	"ggufreap/reap"
 )
 
 // Check returns what keeps llama.cpp from loading the model, as errors, and as warnings what
@@ -16,7 +17,7 @@ import (
 // that they do not know. Where shards are missing or unsound only the metadata is looked at.
 // Files that are no language model, such as adapters and projectors, have no findings.
 func Check(m *gguf.Model) []gguf.Problem {
-	c := &check{m: m, md: m.Metadata(), arch: m.Metadata().Architecture()}
+	c := &check{m: m, md: m.Metadata(), arch: m.Metadata().Architecture(), alike: map[string]*alike{}}
 	if !m.HasMetadata() || c.otherKind() {
 		return nil
 	}
@@ -30,6 +31,7 @@ func Check(m *gguf.Model) []gguf.Problem {
 		c.checkEmbedding()
 		c.checkBlocks()
 		c.checkProjections()
+		c.checkCommon()
 		c.checkTable()
 	}
 	return c.all()
@@ -48,7 +50,8 @@ type check struct {
 	found []gguf.Problem
 	keys  map[string]bool // those that were looked at, true for sound ones
 	wrong map[string]bool // tensors that a finding names
-	left  int             // findings that are too many to be kept
+	alike map[string]*alike
+	left  int // findings that are too many to be kept
 }
 
 // maxBlocks is how many blocks llama.cpp has room for.
@@ -98,7 +101,33 @@ func (c *check) refuseTensor(t *gguf.Tensor, format string, args ...any) {
 		c.wrong = map[string]bool{}
 	}
 	c.wrong[t.Name] = true
-	c.add(gguf.Problem{Severity: gguf.Error, Where: tensorPlace(t), What: fmt.Sprintf(format, args...), Tensor: t.Name})
+	p := gguf.Problem{Severity: gguf.Error, Where: tensorPlace(t), What: fmt.Sprintf(format, args...), Tensor: t.Name}
+	block, name, inBlock := reap.SplitBlock(t.Name)
+	key := name + ": " + p.What
+	if a := c.alike[key]; inBlock && a != nil {
+		a.blocks = append(a.blocks, block)
+		return
+	}
+	before := len(c.found)
+	if c.add(p); inBlock && len(c.found) > before {
+		c.alike[key] = &alike{at: len(c.found) - 1, name: name, blocks: []int{block}}
+	}
+}
+
+// alike is a finding that tensors of one name in several blocks share.
+type alike struct {
+	at     int // in the list of findings
+	name   string
+	blocks []int
+}
+
+// tell words what several blocks share as one finding.
+func (a *alike) tell(c *check) {
+	if len(a.blocks) > 1 {
+		slices.Sort(a.blocks)
+		p := &c.found[a.at]
+		*p = gguf.Problem{Severity: p.Severity, Where: c.m.Name, What: fmt.Sprintf("%s, tensor %q of each: %s", blockList(a.blocks), a.name, p.What)}
+	}
 }
 
 // tell notes what llama.cpp does not load unless it is newer than the rules.
@@ -116,6 +145,9 @@ func (c *check) add(p gguf.Problem) {
 
 // all returns the findings, errors first.
 func (c *check) all() []gguf.Problem {
+	for _, a := range c.alike {
+		a.tell(c)
+	}
 	slices.SortStableFunc(c.found, func(a, b gguf.Problem) int { return cmp.Compare(b.Severity, a.Severity) })
 	if c.left > 0 {
 		c.found = append(c.found, gguf.Problem{Severity: gguf.Error, Where: c.m.Name, What: words.Count(c.left, "more finding") + " of what llama.cpp asks for"})

@@ -69,6 +69,8 @@ func TestDamages(t *testing.T) {
 		{"a key says another width", key("expert_feed_forward_length", gguf.Uint32Value(64)), gguf.Error, "has the shape 64 x 32 x 896"},
 		{"fewer blocks stated", key("block_count", gguf.Uint32Value(4)), gguf.Error, `layer 4: "kimi-k3.block_count" says that layers end before 4`},
 		{"a list for other blocks", key("attention.head_count_kv", gguf.Int32sValue(0, 0, 0, 1)), gguf.Error, "has 4 entries, llama.cpp wants 5"},
+		{"a key that fits no layer", key("expert_latent_length", gguf.Uint32Value(65)), gguf.Error,
+			`layers 1-4, tensor "ffn_gate_exps.weight" of each: has the shape 64 x 32 x 896, llama.cpp wants 65 x 32 x 896`},
 		{"more dense blocks stated", key("leading_dense_block_count", gguf.Uint32Value(2)), gguf.Error, `layer 1: no tensor "ffn_gate.weight"`},
 		{"keys shorter than what is rotated of them", key("attention.key_length_mla", gguf.Uint32Value(7)), gguf.Error,
 			`key "kimi-k3.attention.key_length_mla": is 7, of which "kimi-k3.rope.dimension_count" takes 16`},
@@ -233,5 +235,54 @@ func TestHostile(t *testing.T) {
 	}
 	if list := findings(t, s); len(list) > 205 {
 		t.Errorf("%d findings", len(list))
+	}
+}
+
+// TestDamagesOfJudgedArchitectures tries what all of them have in common on some without a
+// table. [TestEngineAgrees] shows that llama.cpp refuses the like.
+func TestDamagesOfJudgedArchitectures(t *testing.T) {
+	drop := func(name string) func(*gguftest.Spec) {
+		return func(s *gguftest.Spec) {
+			s.Tensors = slices.DeleteFunc(s.Tensors, func(t gguftest.Tensor) bool { return t.Name == name })
+		}
+	}
+	reshape := func(name string, dim int, n uint64) func(*gguftest.Spec) {
+		return func(s *gguftest.Spec) {
+			tensor := s.Tensor(name)
+			tensor.Shape = slices.Clone(tensor.Shape)
+			tensor.Shape[dim] = n
+		}
+	}
+	for _, c := range []struct {
+		arch, name string
+		damage     func(*gguftest.Spec)
+		want       string
+	}{
+		{"olmoe", "a model's width", reshape("blk.1.attn_q.weight", 0, 32), `"blk.1.attn_q.weight": has the shape 32 x`},
+		{"olmoe", "a norm's length", reshape("blk.0.ffn_norm.weight", 0, 31), `"blk.0.ffn_norm.weight": has the shape 31`},
+		{"olmoe", "heads", reshape("blk.0.attn_k.weight", 1, 33), "which does not fit"},
+		{"olmoe", "no router", drop("blk.1.ffn_gate_inp.weight"), "layer 1: no ffn_gate_inp.weight"},
+		{"olmoe", "no last norm", drop("output_norm.weight"), `has no tensor "output_norm.weight"`},
+		{"olmoe", "no norm before attention", drop("blk.0.attn_norm.weight"), "layer 0: no attn_norm.weight"},
+		{"qwen2moe", "a bias that does not fit", reshape("blk.0.attn_q.bias", 0, 7), `which does not fit tensor "blk.0.attn_q.weight" beside it`},
+		{"qwen2moe", "no shared down", drop("blk.1.ffn_down_shexp.weight"), "layer 1: no ffn_down_shexp.weight"},
+		{"mistral4", "a part of latent attention", drop("blk.1.attn_kv_a_norm.weight"), "layer 1: no attn_kv_a_norm.weight"},
+		{"dots1", "a key less", func(s *gguftest.Spec) {
+			s.Metadata = s.Metadata.Without(func(k string) bool { return k == "dots1.attention.layer_norm_rms_epsilon" })
+		}, `key "dots1.attention.layer_norm_rms_epsilon": is not there`},
+		{"dots1", "a key of 64 bits", func(s *gguftest.Spec) {
+			s.Metadata.Set("dots1.expert_feed_forward_length", gguf.Uint64Value(32))
+		}, "is u64, llama.cpp reads u32 only"},
+	} {
+		t.Run(c.arch+", "+c.name, func(t *testing.T) {
+			s := architecture(t, c.arch, gguftest.ArchitectureOptions{}).Clone()
+			if list := findings(t, s); len(list) > 0 {
+				t.Fatalf("undamaged: %q", list)
+			}
+			c.damage(&s)
+			if list := findings(t, s); !slices.ContainsFunc(list, func(p gguf.Problem) bool { return p.Severity == gguf.Error && strings.Contains(p.String(), c.want) }) {
+				t.Errorf("findings %q, want %s", list, c.want)
+			}
+		})
 	}
 }

@@ -59,6 +59,7 @@ func (c *check) checkKeys() {
 			c.read(k)
 		}
 	}
+	c.checkFurtherKeys()
 	if c.noVocabulary() {
 		c.read(keyRule{"vocab_size", gguf.Uint32, false})
 	}
