@@ -210,13 +210,27 @@ func (r *Report) problems(m *gguf.Model, name func(path string) string) {
 		}
 		switch {
 		case p.Severity == gguf.Error && p.Tensor != "":
-			r.Add(Finding{Kind: KindStructure, File: file, Tensor: p.Tensor, Expert: manifest.NoExpert, What: p.What})
+			r.Add(Finding{Kind: KindStructure, File: file, Tensor: p.Tensor, Expert: manifest.NoExpert, What: p.What, Parts: cutOff(m, p.Tensor, file)})
 		case p.Severity == gguf.Error:
 			r.find(KindStructure, file, joinPlace(where, p.What))
 		default:
 			r.note(file, joinPlace(where, p.What))
 		}
 	}
+}
+
+// cutOff returns the bytes that the file of a tensor lacks at its end, none when the tensor ends
+// before it.
+func cutOff(m *gguf.Model, tensor, file string) []Part {
+	t := m.Tensor(tensor)
+	if t == nil || t.DataOffset()+t.Size <= t.File().Size {
+		return nil
+	}
+	end := int64(0)
+	for _, t := range t.File().Tensors {
+		end = max(end, t.DataOffset()+t.Size)
+	}
+	return []Part{{File: file, Offset: t.File().Size, Length: end - t.File().Size}}
 }
 
 // fileOfProblem returns the path of the file that a problem is about and where in it, ""

@@ -3,6 +3,7 @@ package verify
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -104,5 +105,22 @@ func TestOneLineForAKey(t *testing.T) {
 	r := mustVerify(t, dir, Options{Source: source, Prove: func(*gguf.Model, *manifest.Pin) ProveOptions { return ProveOptions{Keep: modeltest.MoEKeep, MayChange: mayAdd} }})
 	if n := r.Found()[KindMetadata]; n != 1 || r.Proof == nil {
 		t.Errorf("%d findings about keys, want 1: %+v", n, r.Findings)
+	}
+}
+
+// TestCutOffBytes cuts a file: the bytes that it lacks are told.
+func TestCutOffBytes(t *testing.T) {
+	paths := modeltest.Write(t, t.TempDir(), "m", modeltest.Contents(1), gguf.Split{})
+	size := modeltest.Open(t, paths[0]).Files[0].Size
+	if err := os.Truncate(paths[0], size-1000); err != nil {
+		t.Fatal(err)
+	}
+	r := mustVerify(t, paths[0], Options{})
+	var parts []Part
+	for _, f := range r.Findings {
+		parts = append(parts, f.Parts...)
+	}
+	if len(parts) != 1 || parts[0].File != "m.gguf" || parts[0].Offset != size-1000 || parts[0].Length < 900 || parts[0].Length > 1000 {
+		t.Errorf("parts %+v of %+v, want the last of %d bytes", parts, r.Findings, size)
 	}
 }
