@@ -77,7 +77,9 @@ func TestVerifyNotesOtherOrder(t *testing.T) {
 		}
 		dir := t.TempDir()
 		modeltest.Write(t, dir, "m", c, gguf.Split{})
-		r := mustVerify(t, dir, Options{Source: source, Prove: func(*gguf.Model, *manifest.Pin) ProveOptions { return ProveOptions{Keep: modeltest.MoEKeep, MayChange: mayAdd} }})
+		r := mustVerify(t, dir, Options{Source: source, Prove: func(*gguf.Model, *manifest.Pin) ProveOptions {
+			return ProveOptions{Keep: modeltest.MoEKeep, MayChange: mayAdd}
+		}})
 		noted := false
 		for _, n := range r.Notes {
 			noted = noted || strings.Contains(n.What, other)
@@ -102,7 +104,9 @@ func TestOneLineForAKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeFile(t, dir, manifest.PinName, text.Bytes())
-	r := mustVerify(t, dir, Options{Source: source, Prove: func(*gguf.Model, *manifest.Pin) ProveOptions { return ProveOptions{Keep: modeltest.MoEKeep, MayChange: mayAdd} }})
+	r := mustVerify(t, dir, Options{Source: source, Prove: func(*gguf.Model, *manifest.Pin) ProveOptions {
+		return ProveOptions{Keep: modeltest.MoEKeep, MayChange: mayAdd}
+	}})
 	if n := r.Found()[KindMetadata]; n != 1 || r.Proof == nil {
 		t.Errorf("%d findings about keys, want 1: %+v", n, r.Findings)
 	}

@@ -69,7 +69,7 @@ var companies = []company{
 		need: []string{"attn_kv_a_mqa.weight", "attn_kv_a_norm.weight", "attn_k_b.weight or attn_kv_b.weight", "attn_v_b.weight or attn_kv_b.weight"}},
 	{any: []string{"attn_q_norm.weight", "attn_k_norm.weight"}, need: []string{"attn_q_norm.weight", "attn_k_norm.weight"}, but: []string{"step35"}},
 	{any: []string{"ffn_gate_inp.weight", "ffn_up_exps.weight", "ffn_gate_up_exps.weight", "ffn_down_exps.weight"},
-		need: []string{"ffn_gate_inp.weight", "ffn_up_exps.weight or ffn_gate_up_exps.weight", "ffn_down_exps.weight", secondNorm}, but: []string{"hy_v3"}},
+		need: []string{"ffn_gate_inp.weight", "ffn_up_exps.weight or ffn_gate_up_exps.weight", "ffn_down_exps.weight", secondNorm}, but: []string{"hy_v3", "mimo2", "step35"}},
 	{any: []string{"ffn_gate_shexp.weight", "ffn_up_shexp.weight", "ffn_down_shexp.weight"}, need: []string{"ffn_up_shexp.weight", "ffn_down_shexp.weight"}, but: []string{"step35"}},
 	{any: []string{"ffn_gate.weight", "ffn_up.weight", "ffn_down.weight"}, need: []string{"ffn_up.weight", "ffn_down.weight", secondNorm}, but: []string{"mimo2", "step35"}},
 }
