@@ -57,3 +57,23 @@ func TestFilesInTheWrongPlace(t *testing.T) {
 		}
 	}
 }
+
+// TestMisusedReleaseFlags says what --card and -o take.
+func TestMisusedReleaseFlags(t *testing.T) {
+	t.Chdir(t.TempDir())
+	source := writeModel(t, smallK3(), 1)[0]
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--card", "README.md", "-o", "out", source}, `--card takes no file name, got "README.md"`},
+		{[]string{"--card=README.md", "-o", "out", source}, `--card takes no value, got "README.md"`},
+		{[]string{"-o", "-", source}, "a folder of this name is ./-"},
+		{[]string{"-o", "out.gguf", source}, "-o names a folder"},
+	} {
+		r := ggufreap(t, append([]string{"prune", "--keep", "16"}, test.args...)...)
+		if r.code != exitFailed || !strings.Contains(r.stderr, test.want) || exists("out") || exists("-") {
+			t.Errorf("%q: exit %d, want %q\n%s", test.args, r.code, test.want, r.stderr)
+		}
+	}
+}

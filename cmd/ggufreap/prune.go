@@ -65,7 +65,7 @@ func pruneCommand(con *ui.Console) *cli.Command {
 }
 
 func pruneAction(con *ui.Console, c *cli.Context) error {
-	if err := cmp.Or(checkFolder(c), checkOnly(c)); err != nil {
+	if err := cmp.Or(checkFolder(c), checkOnly(c), checkCardValue(c)); err != nil {
 		return err
 	}
 	if c.IsSet("source-pin") && c.IsSet("pin-source") {

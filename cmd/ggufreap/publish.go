@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -32,6 +33,16 @@ func publishFlags() []cli.Flag {
 		&cli.StringFlag{Name: "license-file", Usage: "`FILE`: put its text in as " + licenseName},
 		&cli.BoolFlag{Name: "no-source-pin", Usage: "leave out the source's pin, by which verify proves the release"},
 	}, factFlags())...)
+}
+
+// checkCardValue refuses a file name behind --card, which takes none: it would be taken for a model.
+func checkCardValue(c *cli.Context) error {
+	for _, arg := range c.Args().Slice() {
+		if c.Bool("card") && c.NArg() > 1 && strings.HasSuffix(strings.ToLower(arg), ".md") {
+			return hint.With(args.Usagef("--card takes no file name, got %q", arg), "the card is %s in the release; ggufreap card -o FILE RELEASE writes it elsewhere", cardName)
+		}
+	}
+	return nil
 }
 
 // publish adds to a release what is published with it.

@@ -34,17 +34,19 @@ type memDisk struct {
 	full   error               // of writes beyond it
 	lies   bool                // everybody gets every lock
 	clones bool                // files can share blocks with those of the system's
+	keeps  bool                // no name can be removed, from operation keepsFrom on
 	fixed  bool                // as object stores: files have no name until they are closed, and cannot be renamed
 
-	wrote   int64  // bytes into temporary files of shards
-	count   int    // of operations
-	failAt  int    // the operation that fails
-	lostAt  int    // the rename that is done, and whose answer is lost
-	dieAt   int    // the operation at which the process dies
-	dead    bool   // it did
-	other   func() // what another process does before operation otherAt
-	otherAt int
-	failed  string // the operation that failed
+	wrote     int64 // bytes into temporary files of shards
+	count     int   // of operations
+	failAt    int   // the operation that fails
+	keepsFrom int
+	lostAt    int    // the rename that is done, and whose answer is lost
+	dieAt     int    // the operation at which the process dies
+	dead      bool   // it did
+	other     func() // what another process does before operation otherAt
+	otherAt   int
+	failed    string // the operation that failed
 }
 
 // A nameChange is what one operation did to the folder's names.
@@ -337,6 +339,9 @@ func (f memFolder) Remove(name string) error {
 	}
 	if err := f.disk.step("remove"); err != nil {
 		return err
+	}
+	if f.disk.keeps && f.disk.count >= f.disk.keepsFrom {
+		return &fs.PathError{Op: "remove", Path: name, Err: errInjected}
 	}
 	f.disk.change(nameChange{file, name, ""})
 	return nil

@@ -518,3 +518,29 @@ func TestChangedSourceIsLost(t *testing.T) {
 		t.Errorf("lost is %v, want %v", f.Lost(), ErrSource)
 	}
 }
+
+// TestResumeWhereNothingCanBeRemoved runs where names cannot be removed from some operation on,
+// again and again, and then where they can: nothing is in the way of going on, whatever is left.
+func TestResumeWhereNothingCanBeRemoved(t *testing.T) {
+	r := testRelease(t, 3)
+	want, operations := reference(t, r)
+	count := newTally(t, "names that cannot be removed")
+	for from := 1; from <= operations; from++ {
+		d := &memDisk{keeps: true, keepsFrom: from}
+		for range 3 {
+			err := runOn(d, r, Options{Resume: true})
+			count.faults++
+			if isFinished(d.files()) {
+				break
+			}
+			if err == nil {
+				t.Fatalf("from operation %d on: no error, and no release", from)
+			}
+			d.restart()
+			d.keepsFrom = 1
+		}
+		d.keeps = false
+		d.restart()
+		count.finish(t, d, r, want, fmt.Sprintf("from operation %d on", from))
+	}
+}

@@ -75,6 +75,9 @@ func ExplainUsage(err error, cmd *cli.Command) error {
 	if name, ok := strings.CutPrefix(msg, "flag needs an argument: -"); ok {
 		return hint.With(Usagef("flag %s needs a value", dashed(strings.TrimPrefix(name, "-"))), "see: ggufreap help %s", cmd.Name)
 	}
+	if m := badBool.FindStringSubmatch(msg); m != nil {
+		err = Usagef("%s takes no value, got %s", dashed(m[2]), m[1])
+	}
 	if m := badValue.FindStringSubmatch(msg); m != nil {
 		err = Usagef("%s is %s, want %s", dashed(m[2]), m[1], numberKind(cmd, m[2]))
 	}
@@ -156,6 +159,9 @@ func isFile(path string) bool {
 
 // badValue is what package flag says of a value that a number flag does not take.
 var badValue = regexp.MustCompile(`^invalid value (".*") for flag -([a-z-]+): .*$`)
+
+// badBool is what it says of a value that a flag which is there or not has got.
+var badBool = regexp.MustCompile(`^invalid boolean value (".*") for -([a-z-]+): .*$`)
 
 // None refuses arguments of a command that takes none.
 func None(c *cli.Context) error {
