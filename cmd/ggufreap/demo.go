@@ -81,7 +81,7 @@ func demoAction(con *ui.Console, c *cli.Context) error {
 	why := "Choose 568 of the 896 experts in every layer"
 	if e, err := engines.Usable(c.Context, ""); err == nil {
 		e.Close()
-		scores := filepath.Join(dir, "scores.npz")
+		scores := filepath.Join(dir, "source.scores.npz")
 		steps = append(steps, demoStep{"Measure its experts in llama.cpp, on text that it writes itself", []string{"calibrate", "--self-text", "2048", "-o", scores, files[0]}})
 		choice = append(choice, "--from", scores)
 		check = append(check, "--engine")
