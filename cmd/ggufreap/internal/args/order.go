@@ -27,6 +27,7 @@ func Order(app *cli.App, words []string) ([]string, error) {
 		return append([]string{name}, rest...), nil
 	}
 	line := sortWords(cmd.Flags, rest)
+	line.hush(cmd.Flags)
 	if err := line.once(cmd.Flags); err != nil {
 		return nil, hint.With(err, "see: ggufreap help %s", cmd.Name)
 	}
@@ -86,6 +87,14 @@ func sortWords(flags []cli.Flag, words []string) line {
 		}
 	}
 	return l
+}
+
+// hush leaves out what asks for no progress where a command shows none anyway: people who put
+// -q before every command need not know which those are.
+func (l *line) hush(flags []cli.Flag) {
+	if FlagOf(flags, "--quiet") == nil {
+		l.flags = slices.DeleteFunc(l.flags, func(words []string) bool { return slices.Contains([]string{"-q", "-quiet", "--quiet"}, words[0]) })
+	}
 }
 
 // switched writes "--flag=off" and "=on" of a flag that only says yes or no as package flag reads
