@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -25,21 +24,6 @@ func notRun(t *testing.T, session, why string) {
 	t.Helper()
 	fmt.Printf("chaos: %s: NOT RUN: %s\n", session, why)
 	t.Skip(why)
-}
-
-// mount mounts a file system until the test ends.
-func mount(t *testing.T, session, source, kind, options string) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := syscall.Mount(source, dir, kind, 0, options); err != nil {
-		notRun(t, session, fmt.Sprintf("mounting %s: %v", kind, err))
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
 }
 
 // stopAt runs the program until it has kept what it wrote n times, calls change while it is
@@ -78,82 +62,6 @@ func (b *bench) wantEnd(r programtest.Result, code int, texts ...string) {
 		if !strings.Contains(r.Stderr, text) {
 			b.t.Errorf("stderr lacks %q:\n%s", text, r.Stderr)
 		}
-	}
-}
-
-// TestDiskIsFull writes to a file system that is too small, and to one that fills up in
-// the middle of the run.
-func TestDiskIsFull(t *testing.T) {
-	const session = "full disks"
-	b := newBench(t, session, gguftest.K3(gguftest.K3Options{}), "--preset", "reap568")
-	disk := mount(t, session, "tmpfs", "tmpfs", "size=8m")
-	out := filepath.Join(disk, "release")
-	b.faults++
-	b.wantFailure(b.run(out, "--dry-run"), "bytes are needed, 8,388,608 are free", "hint: 7.43 MB are lacking")
-	b.wantFailure(b.run(out), "bytes are needed, 8,388,608 are free", "hint: 7.43 MB are lacking")
-	if programtest.Exists(out) {
-		t.Error("the refused run left a folder")
-	}
-
-	if err := syscall.Mount("", disk, "", syscall.MS_REMOUNT, "size=20m"); err != nil {
-		t.Fatal(err)
-	}
-	filler := filepath.Join(disk, "filler")
-	out, r := b.stopAt(2, func() string {
-		if err := os.RemoveAll(out); err != nil {
-			t.Fatal(err)
-		}
-		return out
-	}, func(*process, string) {
-		f, err := os.Create(filler)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		for block := make([]byte, 4096); err == nil; {
-			_, err = f.Write(block)
-		}
-	})
-	b.wantFailure(r, "no space left on device", "bytes of shards are still to be written", "written and stay in", "--resume")
-	b.wantFailure(b.run(out, "--resume"), "bytes are needed")
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
-	b.goOn(out, "with room again")
-}
-
-// TestTooManyFiles writes to a file system that runs out of names.
-func TestTooManyFiles(t *testing.T) {
-	const session = "disks without free names"
-	b := newBench(t, session, gguftest.K3(gguftest.K3Options{}), "--preset", "reap568")
-	disk := mount(t, session, "tmpfs", "tmpfs", "nr_inodes=8")
-	out := filepath.Join(disk, "release")
-	b.faults++
-	b.wantFailure(b.run(out), "no space left on device", "written and stay in")
-	if err := syscall.Mount("", disk, "", syscall.MS_REMOUNT, "nr_inodes=100"); err != nil {
-		t.Fatal(err)
-	}
-	b.goOn(out, "with names again")
-}
-
-// TestReadOnlyDisk is refused before anything is written.
-func TestReadOnlyDisk(t *testing.T) {
-	const session = "read-only disks"
-	b := newBench(t, session, gguftest.K3(gguftest.K3Options{}), "--preset", "reap568")
-	disk := mount(t, session, "tmpfs", "tmpfs", "")
-	out := filepath.Join(disk, "release")
-	if err := os.Mkdir(out, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mount("", disk, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
-		t.Fatal(err)
-	}
-	for _, dir := range []string{out, filepath.Join(disk, "new")} {
-		b.faults++
-		b.wantFailure(b.run(dir), "read-only file system", dir)
-	}
-	if names := programtest.Folder(t, out); len(names) > 0 {
-		t.Errorf("left %q", names)
 	}
 }
 
@@ -251,163 +159,6 @@ func TestSourceChanges(t *testing.T) {
 			}
 			b.goOn(out, what)
 		})
-	}
-}
-
-// TestBadDisk reads a source on a disk whose blocks are gone.
-func TestBadDisk(t *testing.T) {
-	const session = "bad disks"
-	b := newBench(t, session, gguftest.K3(gguftest.K3Options{}), "--preset", "reap568")
-	image := filepath.Join(t.TempDir(), "image")
-	if err := os.WriteFile(image, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(image, 64<<20); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("mkfs.ext4", "-q", "-O", "^has_journal", image).CombinedOutput(); err != nil {
-		notRun(t, session, fmt.Sprintf("mkfs.ext4: %v %s", err, out))
-	}
-	disk := t.TempDir()
-	if out, err := exec.Command("mount", "-o", "loop", image, disk).CombinedOutput(); err != nil {
-		notRun(t, session, fmt.Sprintf("mounting a loop device: %v %s", err, out))
-	}
-	t.Cleanup(func() { exec.Command("umount", "-l", disk).Run() })
-	var copies []string
-	for _, file := range b.files {
-		copied := filepath.Join(disk, filepath.Base(file))
-		if err := os.WriteFile(copied, []byte(b.source[filepath.Base(file)]), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		copies = append(copies, copied)
-	}
-	syscall.Sync()
-	headers := copies[0] // read now, so that only data is lost
-	if r := b.wait(b.start([]string{"inspect", headers})); r.Code != programtest.OK {
-		t.Fatalf("exit %d\n%s", r.Code, r.Stderr)
-	}
-	if err := os.Truncate(image, 8<<20); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile("/proc/sys/vm/drop_caches", []byte("1"), 0); err != nil {
-		notRun(t, session, err.Error())
-	}
-	b.faults++
-	out := filepath.Join(t.TempDir(), "release")
-	b.wantEnd(b.wait(b.start([]string{"prune", "--keep", "568", "-o", out, copies[0]})), programtest.TryAgain, "input/output error", disk)
-	if programtest.Exists(filepath.Join(out, manifest.SumsName)) {
-		t.Error("the folder has a list of sums")
-	}
-}
-
-// TestSystemCallFaults lets system calls of the program fail, with strace. A run that
-// meets the fault must say so and leave what can be gone on with.
-func TestSystemCallFaults(t *testing.T) {
-	const session = "system call faults"
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		notRun(t, session, "strace is not installed")
-	}
-	b := newBench(t, session, programtest.SmallK3(), "--keep", "16", "--shards", "5")
-	ended := 0
-	log := filepath.Join(t.TempDir(), "log")
-	for _, fault := range []string{
-		"fsync:error=EIO", "fsync:error=ENOSPC", "fallocate:error=ENOSPC", "fallocate:error=EDQUOT",
-		"write:error=EIO", "write:error=ENOSPC", "write:error=EDQUOT", "pwrite64:error=EIO", "pwrite64:error=ENOSPC",
-		"pread64:error=EIO", "ftruncate:error=EIO", "renameat:error=EIO", "unlinkat:error=EIO",
-		"close:error=EIO", "statfs:error=EIO", "flock:error=EIO", "getdents64:error=EIO", "mkdirat:error=EACCES",
-	} {
-		for when := 1; when <= min(*chaos, 8); when++ {
-			out := filepath.Join(t.TempDir(), "release")
-			call, _, _ := strings.Cut(fault, ":")
-			what := fmt.Sprintf("%s:when=%d", fault, when)
-			r := b.wait(b.startCommand(strace, append([]string{"-f", "--seccomp-bpf", "-qqq", "-o", log,
-				"-e", "trace=" + call, "-e", "inject=" + what, b.program}, b.line(out)...)...))
-			data, err := os.ReadFile(log)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if bytes.Contains(data, []byte("(INJECTED)")) {
-				b.faults++
-			}
-			want := programtest.Failed
-			if strings.HasSuffix(fault, "=EIO") {
-				want = programtest.TryAgain
-			}
-			if r.Code == want && strings.HasPrefix(r.Stderr, "ggufreap: ") { // a line of it may have met the fault itself
-				ended++
-			} else if r.Code != programtest.OK {
-				t.Errorf("%s: exit %d, want %d\n%s", what, r.Code, want, r.Stderr)
-			}
-			b.checkList(out, what)
-			b.goOn(out, what)
-		}
-	}
-	fmt.Printf("chaos: %s: %d of %d ended the run\n", session, ended, b.faults)
-	if ended == 0 {
-		t.Error("no fault ended a run")
-	}
-}
-
-// TestFaultsOfAllCommands lets what commands read fail, with strace, and wants the exit code
-// that asks for another try: nothing is known of the model then, nor of what was asked for.
-func TestFaultsOfAllCommands(t *testing.T) {
-	const session = "faults of all commands"
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		notRun(t, session, "strace is not installed")
-	}
-	b := newBench(t, session, programtest.SmallK3(), "--keep", "16", "--shards", "5")
-	t.Chdir(t.TempDir())
-	programtest.Succeed(t, "pin", "-o", "pin.json", b.files[0])
-	programtest.Succeed(t, "plan", "--keep", "16", "-o", "plan.json", b.files[0])
-	programtest.Succeed(t, "prune", "--plan", "plan.json", "-o", "release", b.files[0])
-	paths := []string{"-P", filepath.Dir(b.files[0]), "-P", "release", "-P", "plan.json", "-P", "pin.json"}
-	released, err := filepath.Glob("release/*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range slices.Concat(released, b.files) {
-		paths = append(paths, "-P", file)
-	}
-	log := filepath.Join(t.TempDir(), "log")
-	ended := 0
-	for n, line := range [][]string{
-		{"inspect", b.files[0]}, {"pin", b.files[0]}, {"pin", "--check", "pin.json", b.files[0]}, {"plan", "--keep", "8", b.files[0]},
-		{"verify", "release"}, {"verify", "--source", b.files[0], "release"}, {"diff", "release", b.files[0]}, {"diff", "pin.json", b.files[0]},
-		{"prune", "--plan", "plan.json", "-o", "out", b.files[0]}, {"reshard", "--shards", "2", "-o", "out", b.files[0]},
-		{"card", "release"}, {"report", "-o", "report.html", "plan.json"},
-	} {
-		undisturbed := b.wait(b.start(line)).Code // diff finds differences
-		for k, fault := range []string{"pread64:error=EIO", "pread64:error=ESTALE", "read:error=EIO", "openat:error=EMFILE", "openat:error=EIO", "newfstatat:error=ETIMEDOUT", "newfstatat:error=ENOMEM", "getdents64:error=EIO"} {
-			for when := range 2 * *chaos {
-				call, _, _ := strings.Cut(fault, ":")
-				at := 1 + when*3 + (n+k)%3 // not the same ones in all commands
-				what := fmt.Sprintf("%s:when=%d", fault, at)
-				os.RemoveAll("out")
-				os.Remove("report.html")
-				r := b.wait(b.startCommand(strace, slices.Concat([]string{"-f", "-qqq", "-o", log, "-e", "trace=" + call, "-e", "inject=" + what}, paths, []string{b.program}, line)...))
-				data, err := os.ReadFile(log)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if !bytes.Contains(data, []byte("(INJECTED)")) {
-					break
-				}
-				b.faults++
-				switch r.Code {
-				case programtest.TryAgain:
-					ended++
-				case undisturbed: // it was asked for again, or not needed
-				default:
-					t.Errorf("%s, %s: exit %d\n%s%s", line, what, r.Code, r.Stdout, r.Stderr)
-				}
-			}
-		}
-	}
-	fmt.Printf("chaos: %s: %d of %d ended the run\n", session, ended, b.faults)
-	if ended == 0 {
-		t.Error("no fault ended a run")
 	}
 }
 
