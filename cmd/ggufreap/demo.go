@@ -75,7 +75,7 @@ func demoAction(con *ui.Console, c *cli.Context) error {
 		plan    = filepath.Join(dir, release.PlanName)
 		release = filepath.Join(dir, "release")
 	)
-	steps := []demoStep{{"Take its identity from its bytes", []string{"pin", "-o", pin, files[0]}}}
+	steps := []demoStep{{"Record hashes of its files, tensors and experts", []string{"pin", "-o", pin, files[0]}}}
 	choice := []string{"plan", "--preset", "reap568", "--pin", pin, "-o", plan}
 	check := []string{"verify", "--source-pin", pin, "--expect", "experts=568,shards=14"}
 	why := "Choose 568 of the 896 experts in every layer"
