@@ -94,48 +94,6 @@ func TestNamesOfSources(t *testing.T) {
 	}
 }
 
-func TestEmptyValues(t *testing.T) {
-	for want, args := range map[string][]string{
-		"--max-shard-size has an empty value": {"reshard", "--max-shard-size", "", "-o", "out", "m.gguf"},
-		"--type has an empty value":           {"inspect", "--type", "", "m.gguf"},
-		"--license has an empty value":        {"pin", "--license=", "m.gguf"},
-		"--preset has an empty value":         {"plan", "--preset", "", "m.gguf"},
-		"argument 1 is empty":                 {"inspect", ""},
-		"argument 2 is empty":                 {"diff", "m.gguf", ""},
-	} {
-		refuse(t, want, args...)
-	}
-}
-
-func TestSeedWithoutChance(t *testing.T) {
-	t.Chdir(t.TempDir())
-	source := write(t, smallMoE(), gguf.Split{})[0]
-	refuse(t, "--seed is for --criterion seeded-random", "plan", "--keep", "4", "--seed", "7", source)
-	refuse(t, "--seed is for --criterion seeded-random", "plan", "--keep", "4", "--seed", "7", "--from", "x.npz", source)
-	refuse(t, `--seed is "-1", want a whole number from 0 to 18446744073709551615`, "plan", "--keep", "4", "--seed", "-1", source)
-	succeed(t, "plan", "--keep", "4", "--criterion", "seeded-random", "--seed", "7", source)
-}
-
-func TestFilesNamedLikeFlags(t *testing.T) {
-	t.Chdir(t.TempDir())
-	source := write(t, smallMoE(), gguf.Split{})[0]
-	if err := os.Rename(source, "-x.gguf"); err != nil {
-		t.Fatal(err)
-	}
-	refuse(t, "hint: a file of this name is given as ./-x.gguf", "inspect", "-x.gguf")
-	succeed(t, "inspect", "./-x.gguf")
-}
-
-func TestOutputErrorsNameTheOutput(t *testing.T) {
-	t.Chdir(t.TempDir())
-	source := write(t, smallMoE(), gguf.Split{})[0]
-	path := filepath.Join("missing", "plan.json")
-	text := refuse(t, "writing "+path+": no such file or directory", "plan", "--keep", "4", "-o", path, source)
-	if strings.Contains(text, ".plan.json.") {
-		t.Errorf("the temporary file is named: %s", text)
-	}
-}
-
 // TestFlatScoresHint wants the flag named where it is all that is missing.
 func TestFlatScoresHint(t *testing.T) {
 	t.Chdir(t.TempDir())
