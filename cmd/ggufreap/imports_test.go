@@ -28,7 +28,7 @@ func TestImports(t *testing.T) {
 		"ggufreap/manifest/parts":  pins,
 		"ggufreap/manifest/stage":  pins,
 		"ggufreap/manifest/repair": pins,
-		"ggufreap/gguf/remote":     {"ggufreap/gguf/remote", "github.com/cenkalti/backoff/v5", "golang.org/x/time/rate"},
+		"ggufreap/gguf/remote":     {"ggufreap/gguf/remote", "github.com/go-json-experiment/json", "github.com/cenkalti/backoff/v5", "golang.org/x/time/rate"},
 		"ggufreap/manifest/sign":   signatures,
 		"ggufreap/manifest/verify": signatures,
 
@@ -41,7 +41,7 @@ func TestImports(t *testing.T) {
 		kit + "hint":        {},
 		kit + "ui/text":     screen,
 		kit + "ui/table":    append(screen, kit+"ui/text"),
-		kit + "ui/progress": append(screen, kit+"ui/text", "github.com/schollz/progressbar/v3", "github.com/mitchellh/colorstring", "golang.org/x/"),
+		kit + "ui/progress": append(screen, kit+"ui/text", "github.com/go-json-experiment/json", "github.com/schollz/progressbar/v3", "github.com/mitchellh/colorstring", "golang.org/x/"),
 		kit + "document":    slices.Concat(documents, screen, []string{kit + "ui/text"}),
 		kit + "metadata":    slices.Concat(documents, screen, []string{kit + "ui/text", kit + "document"}),
 		kit + "ui": slices.Concat(documents, screen, []string{kit + "ui", kit + "document", kit + "hint",

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +9,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/urfave/cli/v2"
 
@@ -166,9 +168,9 @@ func shapeOf(data []byte) *reap.Experts {
 		Source struct {
 			Architecture string `json:"architecture"`
 		} `json:"source"`
-		NumExperts int                        `json:"num_experts"`
-		TopK       int                        `json:"top_k"`
-		Layers     map[string]json.RawMessage `json:"layers"`
+		NumExperts int                       `json:"num_experts"`
+		TopK       int                       `json:"top_k"`
+		Layers     map[string]jsontext.Value `json:"layers"`
 	}
 	if json.Unmarshal(data, &doc) != nil || doc.Schema != scorefile.SaliencySchema || doc.NumExperts < 1 || doc.NumExperts > 1<<16 {
 		return nil

@@ -1,13 +1,15 @@
 package edit
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"ggufreap/gguf"
 )
@@ -33,8 +35,8 @@ func (t *Text) value(name string) (gguf.Value, error) {
 
 // array makes a list from a JSON list.
 func array(typ gguf.ValueType, text string) (gguf.Value, error) {
-	var raw []json.RawMessage
-	if err := json.Unmarshal([]byte(text), &raw); err != nil || raw == nil {
+	var raw []jsontext.Value
+	if err := json.Unmarshal([]byte(text), &raw, jsontext.AllowInvalidUTF8(true)); err != nil || raw == nil {
 		return gguf.Value{}, fmt.Errorf("want a JSON list of %s, such as [%s]", typ, example(typ))
 	}
 	items := make([]gguf.Value, len(raw))

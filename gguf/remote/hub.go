@@ -3,7 +3,6 @@ package remote
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/cenkalti/backoff/v5"
 )
@@ -195,7 +197,7 @@ func (c *Client) decode(ctx context.Context, watch *watch, a *address, at *url.U
 	case text.Len() > maxAnswer:
 		return backoff.Permanent(fmt.Errorf("%s: the hub answers with more than %d bytes", a, maxAnswer))
 	}
-	if err := json.Unmarshal(text.Bytes(), answer); err != nil {
+	if err := json.Unmarshal(text.Bytes(), answer, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
 		return backoff.Permanent(fmt.Errorf("%s: %s does not answer as the hub does: %w", a, at.Host, err))
 	}
 	return nil

@@ -2,13 +2,14 @@ package repair
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"syscall"
+
+	"github.com/go-json-experiment/json"
 
 	"ggufreap/manifest"
 	"ggufreap/manifest/internal/filelock"
@@ -167,7 +168,7 @@ func (j *journal) begin(d *Damage) error {
 		return err
 	}
 	head := journalHead{Schema: journalSchema, Source: d.job.Identity, Truth: d.job.truth(), Files: d.Files, Whole: d.Whole, Ranges: d.Ranges}
-	lines, err := json.Marshal(head)
+	lines, err := json.Marshal(head, json.Deterministic(true))
 	if err != nil {
 		return err
 	}

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/go-json-experiment/json"
 
 	"ggufreap/reap/tally"
 )
@@ -45,7 +46,7 @@ func DraftCheckpoint(draft []byte, basis map[string]string) ([]byte, error) {
 }
 
 func encodeCheckpoint(mark string, h checkpointHead, parts [][]byte) ([]byte, error) {
-	head, err := json.Marshal(h)
+	head, err := json.Marshal(h, json.Deterministic(true))
 	if err != nil {
 		return nil, err
 	}

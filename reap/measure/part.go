@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+
+	"github.com/go-json-experiment/json"
 
 	"ggufreap/reap"
 	"ggufreap/reap/tally"
@@ -126,7 +127,7 @@ func (r *Run) Part(number, parts int, facts Facts, devices string) (*Part, error
 
 // Encode returns the file of a part. The same part gives the same bytes.
 func (p *Part) Encode() ([]byte, error) {
-	head, err := json.Marshal(p)
+	head, err := json.Marshal(p, json.Deterministic(true))
 	if err != nil {
 		return nil, err
 	}
@@ -162,9 +163,7 @@ func ReadPart(data []byte) (*Part, error) {
 		return nil, err
 	}
 	p := &Part{}
-	d := json.NewDecoder(bytes.NewReader(head))
-	d.DisallowUnknownFields()
-	if err := d.Decode(p); err != nil {
+	if err := json.Unmarshal(head, p, json.RejectUnknownMembers(true)); err != nil {
 		return nil, fmt.Errorf("part of a calibration: %w", err)
 	}
 	for range p.Kinds {

@@ -4,12 +4,13 @@
 package progress
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/schollz/progressbar/v3"
 
