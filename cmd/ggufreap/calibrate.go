@@ -20,6 +20,7 @@ import (
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
+	"ggufreap/gguf/remote"
 	"ggufreap/reap"
 	"ggufreap/reap/engine"
 )
@@ -181,6 +182,10 @@ func warnOfContext(con *ui.Console, s *source, campaign *calibration.Campaign) {
 
 // checkMeasurable refuses a model that cannot be measured, and completes what depends on it.
 func checkMeasurable(s *source, campaign *calibration.Campaign) error {
+	if !onThisMachine(s.Model) {
+		return hint.With(fmt.Errorf("calibrate runs the model in llama.cpp, which wants its files on this machine"),
+			"ggufreap reshard -o DIR %s brings it here", args.ShellQuote(remote.Redacted(s.Paths()[0])))
+	}
 	if s.experts.Architecture == "llama4" {
 		return hint.With(s.named(fmt.Errorf("its router's weights scale the input of the experts, not their output: g*|f| has no meaning in it")),
 			"plan ranks it by its router: ggufreap plan --keep N")

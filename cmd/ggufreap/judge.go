@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -35,7 +36,7 @@ func judgeLayout(con *ui.Console, c *cli.Context, r *release.Release) error {
 	if c.IsSet("engine") && !wanted {
 		return nil
 	}
-	j, err := engines.JudgeLayout(c.Context, c.String("llama-lib"), r.Stem, r.Layout)
+	j, err := engines.JudgeLayout(c.Context, c.String("llama-lib"), r.Stem, r.Layout, 0)
 	switch {
 	case err != nil && c.Context.Err() != nil:
 		return err
@@ -71,7 +72,21 @@ func judgeArtifact(c *cli.Context, m *gguf.Model) (*engines.Judgement, error) {
 	if err := checkWhole(m); err != nil {
 		return nil, err
 	}
-	return engines.Judge(c.Context, c.String("llama-lib"), m.Paths()[0], c.Int("ctx"))
+	if onThisMachine(m) {
+		return engines.Judge(c.Context, c.String("llama-lib"), m.Paths()[0], c.Int("ctx"))
+	}
+	layout, err := m.LayoutWith(m.Metadata())
+	if err != nil {
+		return nil, err
+	}
+	return engines.JudgeLayout(c.Context, c.String("llama-lib"), m.Name, layout, c.Int("ctx"))
+}
+
+// onThisMachine reports whether llama.cpp can open a model: not one that is read from a server, or
+// put together of pieces.
+func onThisMachine(m *gguf.Model) bool {
+	_, err := os.Stat(m.Paths()[0])
+	return err == nil
 }
 
 // verdictLines are what a judgement says: each a label and a text.

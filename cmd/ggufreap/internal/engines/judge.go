@@ -42,9 +42,9 @@ func Judge(ctx context.Context, library, path string, context int) (*Judgement, 
 	return j, nil
 }
 
-// JudgeLayout asks whether llama.cpp would load what a layout describes, before any of it is
+// JudgeLayout asks as [Judge] does about what a layout describes, before any of it is
 // written: the headers are put into a temporary folder, with holes in place of data.
-func JudgeLayout(ctx context.Context, library, stem string, layout *gguf.Layout) (*Judgement, error) {
+func JudgeLayout(ctx context.Context, library, stem string, layout *gguf.Layout, context int) (*Judgement, error) {
 	if _, err := Find(); err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func JudgeLayout(ctx context.Context, library, stem string, layout *gguf.Layout)
 			return nil, fmt.Errorf("headers for llama.cpp to judge: %w", err)
 		}
 	}
-	return Judge(ctx, library, filepath.Join(dir, gguf.ShardName(stem, 0, len(layout.Shards))), 0)
+	return Judge(ctx, library, filepath.Join(dir, gguf.ShardName(stem, 0, len(layout.Shards))), context)
 }
 
 // writeHeader writes a file with a real header whose data is a hole.

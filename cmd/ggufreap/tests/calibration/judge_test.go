@@ -1,6 +1,8 @@
 package calibration
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -108,4 +110,21 @@ func TestEngineWithoutLlama(t *testing.T) {
 	if r := programtest.Run(t, "prune", "--keep", "32", "-o", "out3", "K3.gguf"); r.Code != programtest.OK || !strings.Contains(r.Stderr, "llama.cpp was not asked") {
 		t.Errorf("prune with a folder that has none: exit %d\n%s", r.Code, r.Stderr)
 	}
+}
+
+// A model on a server is judged by its headers, of which alone something travels. What llama.cpp
+// cannot open is not measured, and it is said what brings it here.
+func TestEngineJudgesFromAfar(t *testing.T) {
+	withEngine(t)
+	t.Chdir(t.TempDir())
+	programtest.Write(t, gguftest.K3(gguftest.K3Options{Experts: 64, Used: 4}), gguf.Split{Shards: 2})
+	server := httptest.NewServer(http.FileServer(http.Dir(".")))
+	defer server.Close()
+	address := server.URL + "/K3-00001-of-00002.gguf"
+	here, afar := programtest.Succeed(t, "inspect", "--engine", "--ctx", "4096", "K3-00001-of-00002.gguf"), programtest.Succeed(t, "inspect", "--engine", "--ctx", "4096", address)
+	_, verdict, found := strings.Cut(here, "\nengine ")
+	if !found || !strings.Contains(afar, verdict) {
+		t.Errorf("here inspect says\n%sof the address\n%s", here, afar)
+	}
+	fails(t, "wants its files on this machine", "calibrate", "--self-text", "100", "-o", "s.npz", address)
 }
