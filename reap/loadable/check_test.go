@@ -286,3 +286,33 @@ func TestDamagesOfJudgedArchitectures(t *testing.T) {
 		})
 	}
 }
+
+// TestNotRefusedOfJudgedArchitectures has models that differ from the small ones of the engine
+// tests as real ones do: hybrids whose first layers have no heads, and layers that share key
+// and value.
+func TestNotRefusedOfJudgedArchitectures(t *testing.T) {
+	hybrid := architecture(t, "granitehybrid", gguftest.ArchitectureOptions{}).Clone()
+	blocks, _ := hybrid.Metadata.ArchUint("block_count")
+	heads, kv := make([]int32, blocks), make([]int32, blocks)
+	for i := range heads {
+		if i > 0 && hybrid.Tensor(fmt.Sprintf("blk.%d.attn_k.weight", i)) != nil {
+			heads[i], kv[i] = 8, 4 // of 32: half as many keys as queries
+			k := hybrid.Tensor(fmt.Sprintf("blk.%d.attn_k.weight", i))
+			k.Shape = []uint64{256, 128}
+		}
+	}
+	hybrid.Metadata = hybrid.Metadata.Without(func(key string) bool {
+		return strings.HasSuffix(key, ".key_length") || strings.HasSuffix(key, ".value_length")
+	})
+	hybrid.Metadata.Set("granitehybrid.attention.head_count", gguf.Int32sValue(heads...))
+	hybrid.Metadata.Set("granitehybrid.attention.head_count_kv", gguf.Int32sValue(kv...))
+	sharing := architecture(t, "gemma4", gguftest.ArchitectureOptions{}).Clone()
+	sharing.Tensors = slices.DeleteFunc(sharing.Tensors, func(t gguftest.Tensor) bool {
+		return strings.HasPrefix(t.Name, "blk.1.attn_k") || strings.HasPrefix(t.Name, "blk.1.attn_v")
+	})
+	for name, s := range map[string]gguftest.Spec{"granitehybrid with a first layer without heads": hybrid, "gemma4 that shares": sharing} {
+		if list := findings(t, s); len(list) > 0 {
+			t.Errorf("%s: findings %q", name, list)
+		}
+	}
+}

@@ -45,7 +45,6 @@ var fellows = []struct {
 	{"attn_k_b.weight", 1, "attn_kv_a_norm.weight", 0},
 	{"attn_v_b.weight", 0, "attn_kv_a_norm.weight", 0},
 	{"attn_kv_b.weight", 0, "attn_kv_a_norm.weight", 0},
-	{"ffn_up.weight", 1, "ffn_down.weight", 0},
 }
 
 // A company is tensors of which a block has all or none.
@@ -61,13 +60,16 @@ const secondNorm = "ffn_norm.weight or post_attention_norm.weight or attn_output
 // oneNorm are the architectures whose blocks have one norm.
 var oneNorm = []string{"cohere2moe", "nemotron_h_moe"}
 
+// sharing are the architectures whose later layers may take key and value of earlier ones.
+var sharing = []string{"gemma4"}
+
 var companies = []company{
 	{any: []string{"attn_q.weight", "attn_qkv.weight", "attn_q_b.weight"}, need: []string{"attn_norm.weight", "attn_output.weight or attn_output_a.weight"}},
-	{any: []string{"attn_q.weight", "attn_k.weight"}, need: []string{"attn_k.weight or attn_kv_a_mqa.weight or attn_kv.weight"}},
+	{any: []string{"attn_q.weight", "attn_k.weight"}, need: []string{"attn_k.weight or attn_kv_a_mqa.weight or attn_kv.weight"}, but: sharing},
 	{any: []string{"attn_q_a.weight", "attn_q_b.weight", "attn_q_a_norm.weight"}, need: []string{"attn_q_a.weight", "attn_q_b.weight", "attn_q_a_norm.weight"}},
 	{any: []string{"attn_kv_a_mqa.weight", "attn_k_b.weight", "attn_v_b.weight"},
 		need: []string{"attn_kv_a_mqa.weight", "attn_kv_a_norm.weight", "attn_k_b.weight or attn_kv_b.weight", "attn_v_b.weight or attn_kv_b.weight"}},
-	{any: []string{"attn_q_norm.weight", "attn_k_norm.weight"}, need: []string{"attn_q_norm.weight", "attn_k_norm.weight"}, but: []string{"step35"}},
+	{any: []string{"attn_q_norm.weight", "attn_k_norm.weight"}, need: []string{"attn_q_norm.weight", "attn_k_norm.weight"}, but: append(sharing, "step35")},
 	{any: []string{"ffn_gate_inp.weight", "ffn_up_exps.weight", "ffn_gate_up_exps.weight", "ffn_down_exps.weight"},
 		need: []string{"ffn_gate_inp.weight", "ffn_up_exps.weight or ffn_gate_up_exps.weight", "ffn_down_exps.weight", secondNorm}, but: []string{"hy_v3", "mimo2", "step35"}},
 	{any: []string{"ffn_gate_shexp.weight", "ffn_up_shexp.weight", "ffn_down_shexp.weight"}, need: []string{"ffn_up_shexp.weight", "ffn_down_shexp.weight"}, but: []string{"step35"}},
@@ -181,13 +183,17 @@ func (c *check) checkHeads(block int) {
 	if c.arch == "jamba" || q == nil || heads == 0 || kv == 0 || c.tensor(block, "attn_kv_a_mqa.weight") != nil || c.tensor(block, "attn_kv.weight") != nil {
 		return
 	}
-	usual := c.number("embedding_length") / max(c.perBlock("attention.head_count")(0), 1)
-	lengths := func(suffix string) []uint64 {
-		return []uint64{usual, c.number("attention." + suffix), c.number("attention." + suffix + "_swa")}
+	width := c.number("embedding_length")
+	lengths := func(suffix string) []uint64 { // the first layer may have no heads
+		return []uint64{width / max(c.perBlock("attention.head_count")(0), 1), width / heads, c.number("attention." + suffix), c.number("attention." + suffix + "_swa")}
 	}
 	keys, values := lengths("key_length"), lengths("value_length")
 	all := []uint64{heads}
-	c.checkProjected(q, 1, all, append(keys, 2*keys[0], 2*keys[1], 2*keys[2]))
+	gated := slices.Clone(keys)
+	for _, n := range keys {
+		gated = append(gated, 2*n)
+	}
+	c.checkProjected(q, 1, all, gated)
 	c.checkProjected(c.tensor(block, "attn_k.weight"), 1, []uint64{kv, heads}, keys)
 	c.checkProjected(c.tensor(block, "attn_v.weight"), 1, []uint64{kv, heads}, values)
 	c.checkProjected(out, 0, all, append(values, keys...))
