@@ -295,6 +295,9 @@ func TestKilledAndHanging(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
+			if !gguf.MachineFault(err) {
+				t.Errorf("%v: is taken for a fault of the model", err)
+			}
 		})
 	}
 }
