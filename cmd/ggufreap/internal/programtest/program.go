@@ -112,3 +112,11 @@ func Succeed(t testing.TB, args ...string) string {
 	}
 	return r.Stdout
 }
+
+// Want fails where a program is missing that a test compares with.
+func Want(t testing.TB, name string) {
+	t.Helper()
+	if _, err := exec.LookPath(name); err != nil {
+		t.Fatalf("%v: make tools installs it", err)
+	}
+}
