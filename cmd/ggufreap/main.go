@@ -13,6 +13,9 @@
 // room for each large answer (inspect, diff, verification, release), where the model of the
 // answer, its screen and its document stand apart.
 //
+// Tests that need the built program, to kill it, limit it or give it what is hostile, stand
+// below tests/, a package for each noun, and share what internal/programtest has.
+//
 // main.go turns signals into an end, and exitcode.go errors into exit codes.
 package main
 
