@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -126,5 +127,53 @@ func TestCutOffBytes(t *testing.T) {
 	}
 	if len(parts) != 1 || parts[0].File != "m.gguf" || parts[0].Offset != size-1000 || parts[0].Length < 900 || parts[0].Length > 1000 {
 		t.Errorf("parts %+v of %+v, want the last of %d bytes", parts, r.Findings, size)
+	}
+}
+
+// TestPlaceSums tells of files with a wrong sum which bytes that can be.
+func TestPlaceSums(t *testing.T) {
+	sum := Finding{Kind: KindDigest, File: "m.gguf", Expert: manifest.NoExpert, What: "sum"}
+	tensor := Finding{Kind: KindDigest, File: "m.gguf", Tensor: "a", Expert: manifest.NoExpert, Parts: []Part{{"m.gguf", "a", 500, 7}}}
+	key := Finding{Kind: KindMetadata, Expert: manifest.NoExpert, What: "key"}
+	header, all := []Part{{File: "m.gguf", Length: 100}}, []Part{{File: "m.gguf", Length: 900}}
+	for name, test := range map[string]struct {
+		beside []Finding
+		file   wrongSum
+		parts  []Part
+		what   string
+	}{
+		"no pin":               {nil, wrongSum{size: 900, before: 100}, all, "any of its 900 bytes"},
+		"no pin, a key":        {[]Finding{key}, wrongSum{size: 900, before: 100}, all, "any of its 900 bytes"},
+		"a pin, nothing wrong": {nil, wrongSum{900, 100, true}, header, "lies in the 100 bytes before it"},
+		"a pin, a tensor":      {[]Finding{tensor}, wrongSum{900, 100, true}, nil, "sum"},
+		"a pin, both":          {[]Finding{tensor, key}, wrongSum{900, 100, true}, header, "before the tensor data differ too"},
+		"a source, a tensor":   {[]Finding{tensor}, wrongSum{size: 900}, nil, "sum"},
+		"a list that is wrong": {nil, wrongSum{}, nil, "sum"},
+	} {
+		r := newReport("")
+		for _, f := range append([]Finding{sum}, test.beside...) {
+			r.Add(f)
+		}
+		r.placeSums(func(file string) wrongSum { return test.file })
+		if f := r.Findings[0]; !slices.Equal(f.Parts, test.parts) || !strings.HasSuffix(f.What, test.what) && !strings.Contains(f.What, test.what) {
+			t.Errorf("%s: %+v, want %v and %q", name, f, test.parts, test.what)
+		}
+	}
+}
+
+// TestPinnedSum wants a pin of just this file.
+func TestPinnedSum(t *testing.T) {
+	m := modeltest.New(t, modeltest.Contents(1), gguf.Split{})
+	pin := mustPin(t, m, manifest.BuildOptions{})
+	if got := pinnedSum(m.Files[0], pin); !got.pinned || got.size != m.Files[0].Size || got.before != m.Files[0].DataOffset {
+		t.Errorf("got %+v", got)
+	}
+	for _, change := range []func(f *manifest.File){func(f *manifest.File) { f.Size++ }, func(f *manifest.File) { f.Name = "x.gguf" }} {
+		other := *pin
+		other.Files = slices.Clone(pin.Files)
+		change(&other.Files[0])
+		if pinnedSum(m.Files[0], &other).pinned {
+			t.Errorf("a pin of %+v is taken for one of this file", other.Files)
+		}
 	}
 }
