@@ -250,6 +250,46 @@ func TestProveTablesOfIDs(t *testing.T) {
 	}
 }
 
+// TestProveTablesByPruningAgain has the table in both pins: it must be what pruning makes of
+// the source's.
+func TestProveTablesByPruningAgain(t *testing.T) {
+	const table = "blk.2.attn_norm.weight"
+	was, is := []byte{0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0}, []byte{3, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0}
+	for name, test := range map[string]struct {
+		there []byte
+		err   error
+		want  string
+	}{
+		"what pruning makes": {is, nil, ""},
+		"the source's":       {was, nil, "still has the source's expert numbers"},
+		"another":            {[]byte{3, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0}, nil, "1 of 3 ids are not what pruning makes of the source's table; the first is entry 2"},
+		"two others":         {[]byte{3, 0, 0, 0, 1, 1, 0, 0, 8, 0, 0, 0}, nil, "2 of 3 ids are not what pruning makes of the source's table; the first is entry 1"},
+		"none can be made":   {is, modeltest.ErrInjected, "no table can be made of the source's"},
+	} {
+		source := pinContents(t, modeltest.MoE(), gguf.Split{}, modeltest.MoESlabs(modeltest.MoEExperts))
+		release := pinContents(t, modeltest.PrunedMoE(), gguf.Split{}, modeltest.MoESlabs(4))
+		manifest.ByName(source)[table].IDs = &manifest.IDs{Table: was}
+		manifest.ByName(release)[table].IDs = &manifest.IDs{Table: test.there}
+		proof, findings := Prove(release, source, ProveOptions{MayChange: mayAdd, ExpertIDs: func(name string) bool { return name == table },
+			NewIDs: func(tensor string, ids *manifest.IDs, keep []int) ([]byte, error) {
+				if tensor != table || !bytes.Equal(ids.Table, was) || !slices.Equal(keep, modeltest.MoEKeep[2]) {
+					t.Errorf("%s: asked for %s with %v", name, tensor, keep)
+				}
+				return is, test.err
+			}})
+		var want []Finding
+		if test.want != "" {
+			want = []Finding{finding(KindExperts, "", table, manifest.NoExpert, test.want)}
+		}
+		checkFindings(t, findings, want)
+		for _, p := range proof.Tensors {
+			if p.Name == table && (p.As == ProvenIDs) != (want == nil) {
+				t.Errorf("%s: got %+v", name, p)
+			}
+		}
+	}
+}
+
 func TestProveWantsWhatKeysMustSay(t *testing.T) {
 	source := pinContents(t, modeltest.MoE(), gguf.Split{}, modeltest.MoESlabs(modeltest.MoEExperts))
 	c := modeltest.PrunedMoE()
