@@ -175,7 +175,7 @@ func TestMoreLies(t *testing.T) {
 		"a long wait in a date":   {answer(429, map[string]string{"Retry-After": "Fri, 31 Dec 9999 23:59:59 GMT"}, ""), "asks for a wait", 1},
 		"a wait of no number":     {answer(503, map[string]string{"Retry-After": "soon; hf_abcdefgh"}, "hf_abcdefgh?X-Amz-Signature=s3cr3t"), "503", maxTries},
 		"endless redirects": {func(_ *hubtest.Hub, w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, r.URL.Path+"?X-Amz-Signature=s3cr3t"+strconv.Itoa(len(r.URL.RawQuery)), 307)
+			http.Redirect(w, r, r.URL.Path+"?X-Amz-Signature=s3cr3t"+strconv.Itoa(len(r.URL.RawQuery)), http.StatusTemporaryRedirect)
 		}, "in a circle", maxHops},
 		"a redirect to another scheme": {func(_ *hubtest.Hub, w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Location", "ftp://storage.test/x?sig=s3cr3t")
@@ -237,13 +237,13 @@ func TestTokenAndRedirects(t *testing.T) {
 			}
 			return false
 		case strings.HasPrefix(r.URL.Path, "/org/model/resolve/"):
-			http.Redirect(w, r, strings.Replace(r.URL.Path, "/org/model/", "/org/renamed/", 1), 307)
+			http.Redirect(w, r, strings.Replace(r.URL.Path, "/org/model/", "/org/renamed/", 1), http.StatusTemporaryRedirect)
 			return true
 		case strings.HasPrefix(r.URL.Path, "/org/renamed/"):
 			if r.Header.Get("Authorization") != "Bearer "+token {
 				t.Errorf("the renamed repository got %q", r.Header.Get("Authorization"))
 			}
-			http.Redirect(w, r, below+"/plain/"+fileName, 302)
+			http.Redirect(w, r, below+"/plain/"+fileName, http.StatusFound)
 			return true
 		}
 		return false
