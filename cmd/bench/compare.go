@@ -40,6 +40,8 @@ func (b *bench) contests() []contest {
 	return []contest{
 		{"prune", 1.1, []string{"prune", "--plan", b.path(plan), "--shards", "14", "-o", b.path(release), b.path(source)}, release, source, b.copyAndHash(release), copyWhat},
 		{"pin", 1.3, []string{"pin", "-o", b.path("again.json.zst"), "--force", b.path(source)}, "", source, b.hash(source), hashWhat},
+		{"prune --pin-source", 1.0, []string{"prune", "--plan", b.path(plan), "--shards", "14", "--pin-source", b.path("taken.json.zst"), "--force", "-o", b.path(release), b.path(source)}, release, source,
+			b.path(program) + " pin -o " + b.path("again.json.zst") + " --force " + b.path(source) + " && " + b.path(program) + " prune --plan " + b.path(plan) + " --shards 14 -o " + b.path(copied) + " " + b.path(source), "pin, then prune"},
 		{"verify", 1.3, []string{"verify", b.path(release)}, "", release, b.hash(release), hashWhat},
 		{"verify --source-pin", 1.3, []string{"verify", "--source-pin", b.path(pin), b.path(release)}, "", release, b.hash(release), hashWhat},
 		{"reshard", 1.1, []string{"reshard", "--shards", "14", "-o", b.path(resplit), b.path(source)}, resplit, source, b.copyAndHash(resplit), copyWhat},
