@@ -227,7 +227,15 @@ func signList(c *cli.Context, r *signing.Release, keys signers) (*signature, err
 	if err != nil {
 		return nil, err
 	}
-	s := &signature{sign.SSHName, ssh.FingerprintSHA256(keys.ssh.PublicKey()), manifest.SumsName + ", and by its sums " + text.Count(len(r.Files), "file")}
+	over := manifest.SumsName + ", and by its sums " + text.Count(len(r.Files), "file")
+	unlisted, err := r.Unlisted()
+	if err != nil {
+		return nil, err
+	}
+	if len(unlisted) > 0 {
+		over += ", but not " + text.Names(unlisted, 8)
+	}
+	s := &signature{sign.SSHName, ssh.FingerprintSHA256(keys.ssh.PublicKey()), over}
 	return s, writeSignature(r, s.File, signed, keys.force)
 }
 

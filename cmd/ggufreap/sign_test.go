@@ -97,7 +97,18 @@ func TestSignedDocument(t *testing.T) {
 	if !bytes.Equal(first, readFile(t, "release/model.sig")) {
 		t.Error("signed twice, model.sig is not the same")
 	}
+	if said := succeed(t, "sign", "--ssh-key", "id", "--force", "--key", "key.pem", "release"); !strings.Contains(said, "by its sums 4 files\n") {
+		t.Errorf("files that are not there are said to be left out:\n%s", said)
+	}
+	os.Remove("release/MANIFEST.sha256.sig")
+	succeed(t, "sign", "--force", "--key", "key.pem", "release")
 	writeFile(t, "release/README.md", []byte("a card"))
+	os.Rename("release/model.sig", "model.sig")
+	if said := succeed(t, "sign", "--ssh-key", "id", "release"); !strings.Contains(said, "by its sums 4 files, but not README.md\n") {
+		t.Errorf("a file that the list lacks is said to be covered:\n%s", said)
+	}
+	os.Remove("release/MANIFEST.sha256.sig")
+	os.Rename("model.sig", "release/model.sig")
 	refuse(t, "exists", "sign", "--key", "key.pem", "release")
 	refuse(t, "does not cover the new MANIFEST.sha256.sig", "sign", "--key", "key.pem", "--ssh-key", "id", "release")
 	if exists("release/MANIFEST.sha256.sig") {

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/hint"
@@ -66,6 +68,23 @@ func (r *Release) Sum(name string) (sum [32]byte, ok bool) {
 		}
 	}
 	return sum, false
+}
+
+// Unlisted names what lies in the folder and is neither listed nor a signature.
+func (r *Release) Unlisted() ([]string, error) {
+	entries, err := os.ReadDir(r.Dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		name := e.Name()
+		below := slices.ContainsFunc(r.Files, func(f sign.File) bool { return strings.HasPrefix(f.Name, name+"/") })
+		if _, listed := r.Sum(name); !listed && !below && name != manifest.SumsName && !slices.Contains(sign.Names, name) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
 }
 
 // All lists every file of the folder with its sum: the listed ones as the list has them, the
