@@ -21,6 +21,7 @@ import (
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 	"ggufreap/manifest"
+	"ggufreap/manifest/sign"
 	"ggufreap/reap"
 	"ggufreap/reap/planfile"
 )
@@ -117,6 +118,9 @@ func readFacts(c *cli.Context, m *gguf.Model, was string) (*card.Facts, error) {
 		return nil, err
 	}
 	takeFlags(c, f)
+	if f.Keys, err = publicKeys(c); err != nil {
+		return nil, err
+	}
 	f.TakeStated(was)
 	return f, takeNodes(c, f)
 }
@@ -139,6 +143,23 @@ func noteOpen(con *ui.Console, f *card.Facts) {
 	if list := f.Open(); len(list) > 0 {
 		con.Notef("the card does not say %s", strings.Join(list, ", nor "))
 	}
+}
+
+// publicKeys names the keys of --signed-by, nil for none.
+func publicKeys(c *cli.Context) ([]card.Key, error) {
+	var list []card.Key
+	for _, path := range c.StringSlice("signed-by") {
+		data, err := files.ReadInput(c.App.Reader, path)
+		if err != nil {
+			return nil, err
+		}
+		kind, name, err := sign.NameKey(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", text.Safe(path), err)
+		}
+		list = append(list, card.Key{Kind: kind, Name: name})
+	}
+	return list, nil
 }
 
 // takeNodes takes the number of machines from --fit-per-node, and holds the split by layers

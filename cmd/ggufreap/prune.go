@@ -101,7 +101,7 @@ func pruneAction(con *ui.Console, c *cli.Context) error {
 	}
 	noteLabels(con, d.layout.Shards[0].Metadata, d.plan.KeepCount)
 	r := d.release(c)
-	if err := d.publish(con, c, r); err != nil {
+	if err := d.publish(con, c, r, keys); err != nil {
 		return err
 	}
 	if err := judgeLayout(con, c, r); err != nil {

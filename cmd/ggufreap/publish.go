@@ -46,7 +46,7 @@ func checkCardValue(c *cli.Context) error {
 }
 
 // publish adds to a release what is published with it.
-func (d *derivative) publish(con *ui.Console, c *cli.Context, r *release.Release) error {
+func (d *derivative) publish(con *ui.Console, c *cli.Context, r *release.Release, keys signers) error {
 	if err := checkFactFlags(c); err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (d *derivative) publish(con *ui.Console, c *cli.Context, r *release.Release
 		if pin == nil {
 			return nil, errors.New("a release that cannot be pinned has no card")
 		}
-		f := &card.Facts{Pin: pin, Metadata: d.layout.Shards[0].Metadata, Plan: d.plan, SourcePin: source(), InFolder: inFolder, Evidence: evidence}
+		f := &card.Facts{Pin: pin, Metadata: d.layout.Shards[0].Metadata, Plan: d.plan, SourcePin: source(), InFolder: inFolder, Evidence: evidence, Keys: keys.names()}
 		if err := checkEvidence(f.Evidence, pin); err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/card"
 	"ggufreap/cmd/ggufreap/internal/document"
 	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/hint"
@@ -89,6 +90,20 @@ type signers struct {
 
 // any reports whether anything is to be signed.
 func (k signers) any() bool { return k.ssh != nil || k.ec != nil }
+
+// names are those of the keys, for a card.
+func (k signers) names() []card.Key {
+	var list []card.Key
+	if k.ssh != nil {
+		list = append(list, card.Key{Kind: "SSH", Name: ssh.FingerprintSHA256(k.ssh.PublicKey())})
+	}
+	if k.ec != nil {
+		if name, err := sign.KeyHint(&k.ec.PublicKey); err == nil {
+			list = append(list, card.Key{Kind: "EC", Name: name})
+		}
+	}
+	return list
+}
 
 // signedDocument is what "sign --json" prints.
 type signedDocument struct {

@@ -255,6 +255,16 @@ func TestPruneSigned(t *testing.T) {
 	}
 	succeed(t, "verify", "--signer", "allowed", "--oms-key", "pub.pem", "new/release")
 	succeed(t, append(prune, "--resume")...)
+	fingerprint := strings.Fields(outside(t, "", "ssh-keygen", "-lf", "id"))[1]
+	succeed(t, append(prune[:len(prune)-3:len(prune)-3], "--card", "-o", "carded", "small.gguf")...)
+	if card := string(readFile(t, "carded/README.md")); !strings.Contains(card, "Signed with the SSH key `"+fingerprint+"`.\nSigned with the EC key `") {
+		t.Errorf("the card does not name the keys:\n%s", card)
+	}
+	succeed(t, "card", "--check", "carded/README.md", "carded")
+	if card := succeed(t, "card", "-o", "-", "--signed-by", "id.pub", "--signed-by", "pub.pem", "release"); !strings.Contains(card, "`"+fingerprint+"`.\nSigned with the EC key `") {
+		t.Errorf("the card does not name the keys:\n%s", card)
+	}
+	refuse(t, "this is a private key", "card", "-o", "-", "--signed-by", "key.pem", "release")
 	refuse(t, "no key is given", "prune", "--keep", "4", "--provenance", "-o", "other", "small.gguf")
 	refuse(t, "is needed too", "prune", "--keep", "4", "--key", "key.pem", "--builder", "x", "-o", "other", "small.gguf")
 	refuse(t, "no such file", "prune", "--keep", "4", "--key", "missing", "-o", "other", "small.gguf")

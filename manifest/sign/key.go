@@ -10,6 +10,8 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+
+	"golang.org/x/crypto/ssh"
 )
 
 // ErrEncrypted is returned for a private key that a passphrase protects.
@@ -155,6 +157,20 @@ func KeyHint(key *ecdsa.PublicKey) (string, error) {
 	}
 	sum := sha256.Sum256(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 	return hex.EncodeToString(sum[:]), nil
+}
+
+// NameKey names a public key, in a file of OpenSSH or in PEM, as its signatures do: an SSH key by
+// its fingerprint, an EC key by its [KeyHint]. Kind is "SSH" or "EC".
+func NameKey(text []byte) (kind, name string, err error) {
+	if key, _, _, _, err := ssh.ParseAuthorizedKey(text); err == nil {
+		return "SSH", ssh.FingerprintSHA256(key), nil
+	}
+	key, err := ReadPublicKey(text)
+	if err != nil {
+		return "", "", err
+	}
+	name, err = KeyHint(key)
+	return "EC", name, err
 }
 
 // signBytes signs a message. The signature is the one of RFC 6979, so that the same

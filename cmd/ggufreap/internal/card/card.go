@@ -23,8 +23,12 @@ type Facts struct {
 	LicenseName string   // of a license that has none
 	LicenseLink string
 	BaseModel   string // repository of the source, "" when nobody said
+	Keys        []Key  // that sign the release
 	Nodes       int    // machines that the second way to run it is for
 }
+
+// A Key signs releases: an SSH key by its fingerprint, an EC key by the SHA-256 of its PEM text.
+type Key struct{ Kind, Name string }
 
 // Evidence is a file of evidence that the card rests on.
 type Evidence struct {

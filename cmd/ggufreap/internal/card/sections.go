@@ -190,7 +190,21 @@ func (f *Facts) check() string {
 	}
 	return "## How to check it\n\nIn the folder of the download:\n\n" +
 		block("sha256sum -c MANIFEST.sha256", verify, "ggufreap pin --check "+manifest.PinName+" .") +
-		"\nA list of sums shows damage, not forgery: compare the pin digest with one that came to you another way.\n"
+		"\nA list of sums shows damage, not forgery: compare the pin digest with one that came to you another way.\n" + f.signers()
+}
+
+// signers names the keys that sign the release, for those who know them from elsewhere.
+func (f *Facts) signers() string {
+	if len(f.Keys) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\n")
+	for _, k := range f.Keys {
+		fmt.Fprintf(&b, "Signed with the %s key %s.\n", k.Kind, code(k.Name))
+	}
+	b.WriteString("Whose key that is, this page cannot tell: ask where you know its owner from.\n")
+	return b.String()
 }
 
 func (f *Facts) evidence() string {

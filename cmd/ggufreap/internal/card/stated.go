@@ -11,6 +11,8 @@ import (
 
 var nodesLine = regexp.MustCompile(`(?m)^On ([0-9]{1,4}) machines by layer split`)
 
+var keyLine = regexp.MustCompile("(?m)^Signed with the (SSH|EC) key `([^`]+)`\\.$")
+
 var evidenceLine = regexp.MustCompile("(?m)^From (?:`([^`]+)`|`` (.+) ``), sha256 `[0-9a-f]{64}`\\.$")
 
 // EvidenceNames returns the names of the files of evidence that a card says it was made with.
@@ -32,7 +34,7 @@ func EvidenceNames(text string) []string {
 }
 
 // TakeStated takes from a card what it states and the facts leave open: its license, the
-// source's repository, and for how many machines it shows the way to run it. Whoever looks at a
+// source's repository, the keys that sign it, and for how many machines it shows the way to run it. Whoever looks at a
 // card need not say again what it was made with.
 func (f *Facts) TakeStated(text string) {
 	matter, rest, err := front(strings.ReplaceAll(text, "\r\n", "\n"))
@@ -53,6 +55,11 @@ func (f *Facts) TakeStated(text string) {
 		f.BaseModel = base[0]
 	}
 	places, err := spans(rest)
+	if at, ok := places["check"]; ok && err == nil && f.Keys == nil {
+		for _, m := range keyLine.FindAllStringSubmatch(rest[at.from:at.to], -1) {
+			f.Keys = append(f.Keys, Key{m[1], m[2]})
+		}
+	}
 	if at, ok := places["run"]; ok && err == nil && f.Nodes == 0 {
 		if m := nodesLine.FindStringSubmatch(rest[at.from:at.to]); m != nil {
 			f.Nodes, _ = strconv.Atoi(m[1])
