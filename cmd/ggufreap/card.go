@@ -165,11 +165,21 @@ func cardOutputs(c *cli.Context, was string, f *card.Facts) ([]cardOutput, error
 		list = append(list, cardOutput{path: path, data: data, kind: theBOM})
 	}
 	if dir := c.String("recipes"); dir != "" {
-		for _, r := range f.Recipes() {
+		for _, r := range f.Recipes(wayTo(dir, folderOf(c.Args().First()))) {
 			list = append(list, cardOutput{path: filepath.Join(dir, r.Name), data: []byte(r.Text), kind: aRecipe})
 		}
 	}
 	return list, nil
+}
+
+// wayTo is the way from one folder to another, for scripts that lie in the first.
+func wayTo(from, to string) string {
+	here, err := filepath.Abs(from)
+	there, otherErr := filepath.Abs(to)
+	if way, relErr := filepath.Rel(here, there); err == nil && otherErr == nil && relErr == nil {
+		return filepath.ToSlash(way)
+	}
+	return filepath.ToSlash(there) // on another drive
 }
 
 // checkCard says where a card does not fit its release.

@@ -119,6 +119,16 @@ func TestLaunchScripts(t *testing.T) {
 			}
 		}
 	}
+	for _, dir := range []string{"cut", "cut/recipes", "elsewhere/recipes"} {
+		succeed(t, "card", "--recipes", dir, "cut")
+		run := exec.Command("sh", filepath.Join(dir, "serve.sh"))
+		run.Env = append(os.Environ(), "LLAMA_SERVER="+echo)
+		out, err := run.Output()
+		if words := strings.Fields(string(out)); err != nil || len(words) < 2 || !exists(words[1]) {
+			t.Errorf("the script in %s serves %s (%v), which is not there", dir, out, err)
+		}
+	}
+	succeed(t, "verify", "cut")
 	if !exists("recipes2/rpc-worker.sh") || exists("recipes1/rpc-worker.sh") {
 		t.Error("a worker's script is missing, or there for one machine")
 	}

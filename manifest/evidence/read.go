@@ -19,7 +19,9 @@ func Read(data []byte) (*Document, error) {
 		return nil, err
 	}
 	r := &reader{doc: &Document{}}
-	r.document(root)
+	if other := r.document(root); other != nil {
+		return r.doc, Faults{*other}
+	}
 	r.doc.link(&r.faults)
 	r.doc.check(&r.faults)
 	r.faults.sort()
@@ -36,7 +38,9 @@ type reader struct {
 // maxRows bounds the rows of a document.
 const maxRows = 4096
 
-func (r *reader) document(root *yaml.Node) {
+// document reads the whole. Where it is one of ours of another kind, that is all there is to say
+// of it.
+func (r *reader) document(root *yaml.Node) *Fault {
 	schema := ""
 	r.members(root, "the document", map[string]func(*yaml.Node){
 		"schema":      func(n *yaml.Node) { schema = r.text(n, "schema") },
@@ -50,6 +54,10 @@ func (r *reader) document(root *yaml.Node) {
 	if schema != Schema {
 		r.faults.add(root.Line, "schema is %q, want %q", schema, Schema)
 	}
+	if strings.HasPrefix(schema, "ggufreap/") && !strings.HasPrefix(schema, "ggufreap/evidence/") {
+		return &r.faults[len(r.faults)-1]
+	}
+	return nil
 }
 
 // members calls a function for each member of a mapping; other takes the names that none is

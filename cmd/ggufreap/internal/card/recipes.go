@@ -2,6 +2,7 @@ package card
 
 import (
 	"fmt"
+	"path"
 	"strings"
 
 	"ggufreap/cmd/ggufreap/internal/args"
@@ -15,9 +16,10 @@ type Recipe struct {
 }
 
 // Recipes returns scripts that serve the release with llama.cpp: on one machine, or by layer
-// split over the machines of the facts.
-func (f *Facts) Recipes() []Recipe {
-	list := []Recipe{{"serve.sh", f.serveScript()}}
+// split over the machines of the facts. Release is the way from their folder to that of the
+// release, with forward slashes.
+func (f *Facts) Recipes(release string) []Recipe {
+	list := []Recipe{{"serve.sh", f.serveScript(release)}}
 	if f.Nodes > 1 {
 		list = append(list, Recipe{"rpc-worker.sh", workerScript})
 	}
@@ -36,7 +38,7 @@ exec "${RPC_SERVER:-rpc-server}" -H "${RPC_HOST:-0.0.0.0}" -p "${RPC_PORT:-50052
 `
 
 // serveScript runs llama-server.
-func (f *Facts) serveScript() string {
+func (f *Facts) serveScript(release string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `#!/bin/sh
 # Serves %s with llama-server. %s
@@ -56,7 +58,7 @@ func (f *Facts) serveScript() string {
 	if f.Nodes > 1 {
 		fmt.Fprintf(&b, "workers=${WORKERS:?the %s that run rpc-worker.sh, in order: HOST:PORT,HOST:PORT}\n", text.Count(f.Nodes-1, "machine"))
 	}
-	fmt.Fprintf(&b, "name=%s\nmodel=${MODEL:-$here/../$name}\n\n", args.ShellQuote(f.Pin.Files[0].Name))
+	fmt.Fprintf(&b, "model=${MODEL:-}\n[ -n \"$model\" ] || model=$here/%s\n\n", args.ShellQuote(path.Join(release, f.Pin.Files[0].Name)))
 	fmt.Fprintf(&b, "exec \"${LLAMA_SERVER:-llama-server}\" -m \"$model\" -ngl 99 -c \"${CONTEXT:-4096}\" --jinja%s\n", extra)
 	return b.String()
 }
