@@ -1,13 +1,19 @@
 package sign
 
 import (
+	"crypto/ed25519"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 )
 
 const list = "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8  plan.json\n"
@@ -250,5 +256,68 @@ func TestCertifiedSigner(t *testing.T) {
 	}
 	if err := at(sign("-h", "-n", "me@example.com", "-V", "20261101:20261231"), "*@example.com cert-authority "+ca, "me@example.com"); err == nil {
 		t.Error("a certificate of a host vouches")
+	}
+}
+
+// A tokenKey signs as a security key does: over the hash of the message, the application, whether
+// somebody touched it, and a counter.
+type tokenKey struct {
+	private ed25519.PrivateKey
+	public  ssh.PublicKey
+}
+
+const tokenApplication = "ssh:"
+
+func newTokenKey(t *testing.T) tokenKey {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ssh.ParsePublicKey(ssh.Marshal(struct {
+		Kind        string
+		Public      []byte
+		Application string
+	}{ssh.KeyAlgoSKED25519, public, tokenApplication}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tokenKey{private, key}
+}
+
+func (k tokenKey) PublicKey() ssh.PublicKey { return k.public }
+
+func (k tokenKey) Sign(_ io.Reader, data []byte) (*ssh.Signature, error) {
+	application, message := sha256.Sum256([]byte(tokenApplication)), sha256.Sum256(data)
+	touched := []byte{1, 0, 0, 0, 7} // the flag, and the counter
+	signed := slices.Concat(application[:], touched, message[:])
+	return &ssh.Signature{Format: ssh.KeyAlgoSKED25519, Blob: ed25519.Sign(k.private, signed), Rest: touched}, nil
+}
+
+// TestSecurityKey takes the signatures of security keys, as ssh-keygen does.
+func TestSecurityKey(t *testing.T) {
+	key := newTokenKey(t)
+	text, err := SignSSH([]byte(list), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	allowed := "me " + string(ssh.MarshalAuthorizedKey(key.public))
+	write(t, filepath.Join(dir, "allowed"), []byte(allowed))
+	write(t, filepath.Join(dir, "sig"), text)
+	run(t, dir, list, "ssh-keygen", "-Y", "verify", "-f", "allowed", "-I", "me", "-n", Namespace, "-s", "sig")
+	s, err := ParseSSH(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Check([]byte(list)); err != nil {
+		t.Error(err)
+	}
+	if _, err := parseSigners(t, allowed).Find(s, "me", noon); err != nil {
+		t.Error(err)
+	}
+	s.parsed.Signature.Rest[4]++ // the counter
+	if err := s.Check([]byte(list)); !errors.Is(err, ErrWrongSignature) {
+		t.Errorf("another counter: %v", err)
 	}
 }
