@@ -74,6 +74,10 @@ func TestSignAndVerify(t *testing.T) {
 	if out := succeed(t, "verify", "release"); strings.Count(out, "not checked against anything") != 3 {
 		t.Errorf("nobody asked, and verify does not say so of each of three signatures:\n%s", out)
 	}
+	// A question about signatures is never passed over, whatever is named.
+	for _, flags := range [][]string{{"--signer", "allowed"}, {"--oms-key", "pub.pem"}} {
+		differ(t, "signatures are over a release's folder", append(append([]string{"verify"}, flags...), "release/small-REAP4-00001-of-00002.gguf")...)
+	}
 	// A signature by ssh-keygen itself is as good.
 	os.Remove("release/MANIFEST.sha256.sig")
 	outside(t, "", "ssh-keygen", "-q", "-Y", "sign", "-f", "id", "-n", sign.Namespace, "release/MANIFEST.sha256")

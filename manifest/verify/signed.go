@@ -34,7 +34,10 @@ const maxSignature = 64 << 20
 
 // checkSignatures looks at every signature of the folder, and for those that were asked for.
 func (v *verifier) checkSignatures(ctx context.Context) error {
-	if v.single {
+	if t := v.options.Trust; v.single {
+		if t.Signers != nil || t.Key != nil || t.Roots != nil {
+			v.report.find(KindSignature, "", "who signed it was asked, and signatures are over a release's folder: name that, not a file in it")
+		}
 		return nil
 	}
 	signed := v.checkSSH()
