@@ -15,6 +15,10 @@ import (
 	"testing"
 	"time"
 
+	provenance "github.com/in-toto/attestation/go/predicates/provenance/v1"
+	attestation "github.com/in-toto/attestation/go/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+
 	"ggufreap/manifest/sign"
 )
 
@@ -174,10 +178,18 @@ func checkSSH(signature, list, allowed []byte) error {
 
 // TestProvenance has openssl and ssh-keygen check the envelopes of provenance.
 func TestProvenance(t *testing.T) {
-	statement, err := (&sign.Provenance{Files: []sign.File{{Name: "a.gguf"}}, Parameters: sign.Parameters{Command: "prune", Source: "x", Shards: 1}}).Statement()
+	statement, err := (&sign.Provenance{
+		Files: []sign.File{{Name: "a.gguf"}}, Parameters: sign.Parameters{Command: "prune", Source: "x", Shards: 1},
+		Inputs: []sign.Input{
+			{Name: "b.gguf", URI: "hf://o/b@c/b.gguf", SHA256: strings.Repeat("ab", 32), Notes: map[string]string{"role": sign.RoleSource, "sha256": sign.StatedByHub}},
+			{Name: "scores.npz", Notes: map[string]string{"role": sign.RoleScores}},
+		},
+	}).Statement()
 	if err != nil {
 		t.Fatal(err)
 	}
+	tell(t, "provenance statement of ours", "in-toto", inToto(statement), true)
+	tell(t, "provenance statement without subjects", "in-toto", inToto([]byte(strings.Replace(string(statement), "subject", "nothing", 1))), false)
 	dir := t.TempDir()
 	must(t, dir, "openssl", "ecparam", "-name", "secp384r1", "-genkey", "-noout", "-out", "key.pem")
 	private, err := os.ReadFile(filepath.Join(dir, "key.pem"))
@@ -218,6 +230,26 @@ func TestProvenance(t *testing.T) {
 	write(t, filepath.Join(dir, "allowed"), append([]byte("me "), public...))
 	_, err = run(dir, string(e.signed()), "ssh-keygen", "-Y", "verify", "-f", "allowed", "-I", "me", "-n", sign.ProvenanceNamespace, "-s", "sig")
 	tell(t, "provenance.dsse.json of ours, ed25519", "ssh-keygen", err, true)
+}
+
+// inToto has in-toto's own library check a statement with the predicate of SLSA.
+func inToto(text []byte) error {
+	var s attestation.Statement
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(text, &s); err != nil {
+		return err
+	}
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	predicate, err := protojson.Marshal(s.Predicate)
+	if err != nil {
+		return err
+	}
+	var p provenance.Provenance
+	if err := protojson.Unmarshal(predicate, &p); err != nil {
+		return err
+	}
+	return p.Validate()
 }
 
 // TestVectors reads the specification's test vectors: those in "valid" are to be read, all others
