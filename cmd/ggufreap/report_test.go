@@ -201,6 +201,15 @@ func TestReportOfStreams(t *testing.T) {
 	}
 }
 
+// TestReportOfTheHub draws a model that is not here, from its headers.
+func TestReportOfTheHub(t *testing.T) {
+	onHub(t, smallMoE(), 2)
+	t.Chdir(t.TempDir())
+	if page := succeed(t, "report", "-o", "-", "hf://org/K3/IQ1_S"); !strings.Contains(page, "<h1>Model small") || !strings.Contains(page, "Bytes by kind") {
+		t.Errorf("the page is %.600s", page)
+	}
+}
+
 // TestReportFindsScores takes the file that a plan was made of where it lies beside the plan, and
 // no other of its name.
 func TestReportFindsScores(t *testing.T) {

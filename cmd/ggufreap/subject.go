@@ -23,6 +23,7 @@ import (
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
+	"ggufreap/gguf/remote"
 	"ggufreap/manifest"
 	"ggufreap/reap"
 	"ggufreap/reap/planfile"
@@ -97,6 +98,9 @@ func readSubject(con *ui.Console, c *cli.Context) (*subject, error) {
 }
 
 func (s *subject) read(con *ui.Console, c *cli.Context) error {
+	if remote.IsAddress(s.path) {
+		return s.openRelease(con, c, "Model ", "What the model is made of, by its headers.")
+	}
 	if files.IsStream(s.path) {
 		var err error
 		if s.input, err = files.OpenInput(con.In, s.path); err != nil {
