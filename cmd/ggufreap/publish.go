@@ -147,16 +147,11 @@ func onlyForCard(c *cli.Context) error {
 // pruneSigners reads the keys before anything is written.
 func pruneSigners(con *ui.Console, c *cli.Context) (signers, error) {
 	keys, err := readSigners(con, c, c.String("output"))
-	switch {
-	case err != nil:
-		return keys, err
-	case c.Bool("provenance") && !keys.any():
-		return keys, hint.With(args.Usagef("--provenance is a statement that somebody signs, and no key is given"),
+	if err == nil && c.Bool("provenance") && !keys.any() {
+		err = hint.With(args.Usagef("--provenance is a statement that somebody signs, and no key is given"),
 			"--ssh-key FILE for an SSH key, --key FILE for an EC key; ggufreap sign --provenance states it later")
-	case keys.any() && c.IsSet("only"):
-		return keys, hint.With(args.Usagef("--only writes a part, and a release is signed as a whole"), "ggufreap sign, when the parts are joined")
 	}
-	return keys, nil
+	return keys, err
 }
 
 // signDerivative signs a release that was just written. What was signed there before is of
