@@ -157,7 +157,7 @@ func (a *assembly) join(con *ui.Console, c *cli.Context, g *stage.Gathering) err
 	if err := g.CheckFiles(c.Context); err != nil {
 		return err
 	}
-	if c.Bool("recheck") && len(g.Faults()) == 0 {
+	if c.Bool("recheck") {
 		p := con.StartProgress("recheck", 0)
 		if err := g.Recheck(c.Context, c.Int("workers"), p.Set); err != nil {
 			return err

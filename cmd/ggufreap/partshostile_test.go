@@ -85,6 +85,10 @@ func TestJoinRefuses(t *testing.T) {
 		"a shard is short":   {func(t *testing.T, p partsFolder) { os.Truncate(p.path(shard2), 100) }, nil, exitDiffers, "has 100 bytes", []string{}},
 		"a shard is a link":  {func(t *testing.T, p partsFolder) { linkTo(t, p.path(shard2)) }, nil, exitDiffers, "not a regular file", nil},
 		"a shard is changed": {func(t *testing.T, p partsFolder) { flip(t, p.path(shard2)) }, []string{"--recheck"}, exitDiffers, "sha256 is", []string{"--recheck"}},
+		"a record is missing and a shard is changed": {func(t *testing.T, p partsFolder) {
+			os.Remove(p.path("PART-3-of-3.json"))
+			flip(t, p.path(shard2))
+		}, []string{"--recheck"}, exitDiffers, "sha256 is", []string{"--recheck"}},
 		"a header is changed": {func(t *testing.T, p partsFolder) {
 			data := readFile(t, p.path(shard2))
 			data[0] ^= 1
