@@ -16,6 +16,10 @@ const SumsName = "MANIFEST.sha256"
 // until after its last. A folder that holds it is not finished.
 const JournalName = "UNFINISHED.jsonl"
 
+// OldHeaderSuffix ends the name of the file that stands beside a model's file while its header
+// is replaced where it lies. A file beside which it stands may be half changed.
+const OldHeaderSuffix = ".old-header"
+
 // MaxFileName bounds a file name: the longest path that common systems open.
 const MaxFileName = 4096
 

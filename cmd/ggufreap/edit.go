@@ -56,7 +56,7 @@ func editCommand(con *ui.Console) *cli.Command {
 		Flags: slices.Concat(
 			args.In("What to change", editFlags()...),
 			args.In("Output", slices.Concat(releaseFlags("the folder to write", "that of the source"), []cli.Flag{
-				&cli.BoolFlag{Name: "in-place", Usage: "write the new header over the old one where the model lies, if it has the same size; a list of sums beside it is refused"},
+				&cli.BoolFlag{Name: "in-place", Usage: "write the new header over the old one where the model lies, if it has the same size; a list of sums, a pin or a signature beside it is refused"},
 				&cli.BoolFlag{Name: "link", Usage: "give files that stay as they are a second name in DIR, a hard link, in place of copies: whoever changes one changes both"},
 				&cli.BoolFlag{Name: "no-provenance-keys", Usage: "leave out the key that names what was changed: \"verify --source-pin\" then finds each change to be unstated"},
 				typeFlag(),

@@ -20,6 +20,7 @@ import (
 	"ggufreap/gguf/edit"
 	"ggufreap/manifest"
 	"ggufreap/manifest/stage"
+	"ggufreap/manifest/verify"
 )
 
 // editInPlace changes the header of a model's file where it lies.
@@ -73,9 +74,9 @@ func unsettled(path string) []string {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		pattern = filepath.Join(path, "*.gguf")
 	}
-	left, _ := filepath.Glob(pattern + stage.OldHeaderSuffix) // a pattern that is none matches nothing
+	left, _ := filepath.Glob(pattern + manifest.OldHeaderSuffix) // a pattern that is none matches nothing
 	for i, name := range left {
-		left[i] = strings.TrimSuffix(name, stage.OldHeaderSuffix)
+		left[i] = strings.TrimSuffix(name, manifest.OldHeaderSuffix)
 	}
 	return left
 }
@@ -121,8 +122,9 @@ func newHeaderChange(c *cli.Context, m *gguf.Model, md *gguf.Metadata, changes [
 	switch {
 	case hub.Of(m) != nil || len(m.Joined()) > 0:
 		return nil, args.Usagef("--in-place is for whole files of this machine")
-	case isListed(m):
-		return nil, hint.With(fmt.Errorf("%s: its folder has a list of sums, %s, which would no longer fit", text.Safe(m.Name), manifest.SumsName), "-o DIR writes the release anew, with its list and its pin")
+	}
+	if err := checkVouched(m); err != nil {
+		return nil, err
 	}
 	layout, err := m.LayoutWith(md)
 	if err != nil {
@@ -150,10 +152,13 @@ func newHeaderChange(c *cli.Context, m *gguf.Model, md *gguf.Metadata, changes [
 	return h, nil
 }
 
-// isListed reports whether a list of sums lies beside a model.
-func isListed(m *gguf.Model) bool {
-	_, err := os.Lstat(filepath.Join(filepath.Dir(m.Paths()[0]), manifest.SumsName))
-	return err == nil
+// checkVouched refuses a model beside which something says what its bytes are.
+func checkVouched(m *gguf.Model) error {
+	by, err := verify.VouchedBy(m)
+	if err != nil || by == "" {
+		return err
+	}
+	return hint.With(fmt.Errorf("%s: %s says what bytes it has, and would no longer fit", text.Safe(m.Name), text.Safe(by)), "-o DIR writes the model anew, with a list of sums and a pin")
 }
 
 func sameOffsets(shard *gguf.ShardLayout, f *gguf.File) bool {

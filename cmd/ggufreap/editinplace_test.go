@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"crypto/sha256"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,7 +72,7 @@ func TestEditInPlaceRefuses(t *testing.T) {
 		{[]string{"--set", "general.name=a name that is much longer than the one that was there before it", files[0]}, "does not fit in its place"},
 		{[]string{"--set", "general.architecture=kimi-k3", files[0]}, "--force changes it"},
 		{[]string{"--set", "general.url=x", "-o", "x", files[0]}, "--output has no meaning"},
-		{[]string{"--set", "general.url=x", release}, "which would no longer fit"},
+		{[]string{"--set", "general.url=x", release}, "would no longer fit"},
 		{[]string{"--no-provenance-keys", "--rename", "general.name=general.nome", link}, "has other names"},
 		{[]string{files[0]}, "nothing says what to change"},
 	} {
@@ -80,6 +81,46 @@ func TestEditInPlaceRefuses(t *testing.T) {
 			t.Errorf("%q: exit %d, want %q\n%s", test.args, r.code, test.want, r.stderr)
 		}
 	}
+}
+
+// TestEditInPlaceKeepsWhatVouches refuses a model beside which anything says what its bytes are,
+// and leaves it as it is: a folder that is sound stays so.
+func TestEditInPlaceKeepsWhatVouches(t *testing.T) {
+	for _, name := range []string{"SHA256SUMS", "sha256sum.txt", "checksums.txt", "*.sha256", "bare.sha256", "pin.json.zst", "model.sig", "MANIFEST.sha256"} {
+		file := writeModel(t, smallK3(), 1)[0]
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := fmt.Sprintf("%x  %s\n", sha256.Sum256(data), filepath.Base(file))
+		beside := filepath.Join(filepath.Dir(file), name)
+		switch name {
+		case "*.sha256":
+			beside = file + ".sha256"
+		case "bare.sha256":
+			beside, line = file+".sha256", line[:64]
+		case "pin.json.zst":
+			succeed(t, "pin", "-o", beside, file)
+		}
+		if name != "pin.json.zst" {
+			if err := os.WriteFile(beside, []byte(line), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := ggufreap(t, "edit", "--in-place", "--no-provenance-keys", "--rename", "general.name=general.nome", file)
+		if r.code != exitFailed || !strings.Contains(r.stderr, "would no longer fit") || !strings.Contains(r.stderr, filepath.Base(beside)) {
+			t.Errorf("%s: exit %d\n%s", name, r.code, r.stderr)
+		}
+		if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, data) {
+			t.Errorf("%s: the model was changed, %v", name, err)
+		}
+	}
+	file := writeModel(t, smallK3(), 1)[0]
+	other := fmt.Sprintf("%064x  other.gguf\n", 1)
+	if err := os.WriteFile(filepath.Join(filepath.Dir(file), "SHA256SUMS"), []byte(other), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	succeed(t, "edit", "--in-place", "--no-provenance-keys", "--rename", "general.name=general.nome", file) // a list of others is no matter
 }
 
 // TestEditInPlaceIsTakenBack finds what a killed run left: every command refuses the model, and
@@ -103,6 +144,13 @@ func TestEditInPlaceIsTakenBack(t *testing.T) {
 		for _, path := range []string{file, filepath.Dir(file)} {
 			if r := ggufreap(t, "inspect", path); r.code != exitFailed || !strings.Contains(r.stderr, "takes it back") {
 				t.Errorf("%s: exit %d\n%s", path, r.code, r.stderr)
+			}
+		}
+		for _, path := range []string{file, filepath.Dir(file)} {
+			for _, line := range [][]string{{"verify", path}, {"verify", "--fast", path}, {"verify", "--source", path, path}} {
+				if r := ggufreap(t, line...); r.code == exitOK || !strings.Contains(r.stdout+r.stderr, "takes it back") {
+					t.Errorf("%q: exit %d\n%s%s", line, r.code, r.stdout, r.stderr)
+				}
 			}
 		}
 		if r := ggufreap(t, "edit", "--in-place", filepath.Dir(file)); r.code != exitOK || !strings.Contains(r.stderr, "was taken back") {

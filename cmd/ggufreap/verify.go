@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -179,7 +180,9 @@ func verifyAction(con *ui.Console, c *cli.Context) error {
 	}
 	seen, err := verify.Release(c.Context, job.Path, options)
 	p.Finish()
-	if err == nil {
+	if err != nil {
+		err = cmp.Or(checkSettled(job.Path), err)
+	} else {
 		err = job.Err
 	}
 	if err != nil {
@@ -203,7 +206,7 @@ func sourceOfRelease(con *ui.Console, c *cli.Context) (*manifest.Pin, error) {
 	if path == "" {
 		return nil, nil
 	}
-	m, err := gguf.Open(path)
+	m, err := openPath(con, path, nil)
 	if err != nil {
 		return nil, err
 	}

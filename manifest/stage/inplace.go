@@ -9,13 +9,9 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"ggufreap/manifest"
 	"ggufreap/manifest/stage/internal/disk"
 )
-
-// OldHeaderSuffix ends the name of the file that stands beside a model while its header is
-// replaced. It holds the SHA-256 of the old header, and that header: what an interrupted
-// replacement is taken back with.
-const OldHeaderSuffix = ".old-header"
 
 // ErrShared says that a file is not a folder's own: a link leads to it, or it has other names.
 var ErrShared = errors.New("has other names, which would be changed too")
@@ -43,7 +39,7 @@ func replaceHeader(d disk.Disk, path string, was, is []byte) (err error) {
 	if err := beginsWith(file, path, was); err != nil {
 		return err
 	}
-	name := filepath.Base(path) + OldHeaderSuffix
+	name := filepath.Base(path) + manifest.OldHeaderSuffix
 	if err := keepOld(dir, name, was); err != nil {
 		return fmt.Errorf("%q: keeping the old header: %w", path, err)
 	}
@@ -98,7 +94,8 @@ func beginsWith(file io.ReaderAt, path string, want []byte) error {
 	return nil
 }
 
-// keepOld writes the old header beside the file. It has its name only when it is durable.
+// keepOld writes the old header beside the file, after its SHA-256: what an interrupted
+// replacement is taken back with. It has its name only when it is durable.
 func keepOld(dir disk.Folder, name string, was []byte) error {
 	if err := ignoreMissing(dir.Remove(name + partSuffix)); err != nil {
 		return err
@@ -142,7 +139,7 @@ func takeBack(d disk.Disk, path string) (there bool, err error) {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	name := filepath.Base(path) + OldHeaderSuffix
+	name := filepath.Base(path) + manifest.OldHeaderSuffix
 	was, err := readOld(dir, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"ggufreap/manifest"
 )
 
 // TestReplaceHeader replaces a header on disk, and refuses files that are not one's own.
@@ -49,7 +51,7 @@ func TestReplaceHeader(t *testing.T) {
 		}
 		os.Remove(other)
 	}
-	put("m.gguf"+OldHeaderSuffix, "no sum of anything, but long enough to hold one")
+	put("m.gguf"+manifest.OldHeaderSuffix, "no sum of anything, but long enough to hold one")
 	if _, err := TakeBack(path); err == nil {
 		t.Error("anything was taken for an old header")
 	}
@@ -75,7 +77,7 @@ func TestReplaceHeaderSurvives(t *testing.T) {
 		if _, err := takeBack(d, path); err != nil {
 			t.Fatalf("%s at operation %d: %v", how, at, err)
 		}
-		delete(d.names, "m.gguf"+OldHeaderSuffix+partSuffix)
+		delete(d.names, "m.gguf"+manifest.OldHeaderSuffix+partSuffix)
 		got := d.names["m.gguf"].data
 		if len(d.names) != 1 || !bytes.Equal(got, append(bytes.Clone(was), rest...)) && !bytes.Equal(got, append(bytes.Clone(is), rest...)) {
 			t.Fatalf("%s at operation %d left %q", how, at, d.files())
@@ -111,7 +113,7 @@ func TestReplaceHeaderSurvives(t *testing.T) {
 	// Taking back is itself interrupted.
 	for at := 1; at <= operations; at++ {
 		d := newDisk()
-		if err := keepOld(memFolder{d}, "m.gguf"+OldHeaderSuffix, was); err != nil {
+		if err := keepOld(memFolder{d}, "m.gguf"+manifest.OldHeaderSuffix, was); err != nil {
 			t.Fatal(err)
 		}
 		copy(d.names["m.gguf"].data, is[:150])

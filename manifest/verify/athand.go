@@ -2,10 +2,12 @@ package verify
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,6 +17,7 @@ import (
 	"ggufreap/gguf/words"
 	"ggufreap/manifest"
 	"ggufreap/manifest/lists"
+	"ggufreap/manifest/sign"
 )
 
 // A claim is what somebody says of a file of the folder, or of one beside it.
@@ -49,6 +52,24 @@ func (v *verifier) gatherClaims() error {
 		}
 	}
 	return nil
+}
+
+// VouchedBy returns what beside a model says which bytes it has, "" for nothing: a release's list
+// of sums, pin or signature, or what [Release] would hold its files against.
+func VouchedBy(m *gguf.Model) (string, error) {
+	v := &verifier{dir: filepath.Dir(m.Paths()[0]), report: newReport(m.Name), models: []*gguf.Model{m}}
+	for _, name := range slices.Concat([]string{manifest.SumsName, manifest.PinName}, sign.Names) {
+		switch _, err := os.Lstat(v.path(name)); {
+		case err == nil:
+			return name, nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return "", err
+		}
+	}
+	if err := v.gatherClaims(); err != nil || len(v.claims) == 0 {
+		return "", err
+	}
+	return v.claims[0].by, nil
 }
 
 // readClaims reads a list of sums of another program. What it says of files that are not
@@ -236,6 +257,21 @@ func (v *verifier) reportDownloads() {
 			v.report.find(KindStructure, of, fmt.Sprintf("may not be whole: %q beside it marks a download that is not finished", name))
 		case gguf.IsModelFile(of):
 			v.report.find(KindStructure, name, fmt.Sprintf("is part of a download of %q that is not finished", of))
+		}
+	}
+}
+
+// reportUnsettled reports files beside which stands what an interrupted edit in place leaves.
+func (v *verifier) reportUnsettled(names []string) {
+	for _, m := range v.models {
+		for _, path := range slices.Concat(m.Paths(), m.Unreadable) {
+			names = append(names, v.name(path))
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if _, err := os.Lstat(v.path(name) + manifest.OldHeaderSuffix); err == nil {
+			v.report.find(KindStructure, name, fmt.Sprintf("an edit in place was interrupted, so that its header may be half the old and half the new one: \"ggufreap edit --in-place\" takes it back, with %q beside it", path.Base(name)+manifest.OldHeaderSuffix))
 		}
 	}
 }

@@ -452,6 +452,7 @@ func (v *verifier) openModels(names []string) error {
 		return cmp.Or(cmp.Compare(beside(a), beside(b)), cmp.Compare(b.TensorBytes(), a.TensorBytes()))
 	})
 	v.describeMain()
+	v.reportUnsettled(slices.Clone(names))
 	return nil
 }
 

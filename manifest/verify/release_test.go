@@ -479,3 +479,24 @@ func TestVerifySetsAside(t *testing.T) {
 		t.Errorf("a projector above models: %v", err)
 	}
 }
+
+// TestUnsettledShardIsFound finds what an interrupted edit in place left beside any shard, by
+// the folder and by another shard.
+func TestUnsettledShardIsFound(t *testing.T) {
+	dir := t.TempDir()
+	paths := modeltest.Write(t, dir, "m", modeltest.Contents(1), gguf.Split{Shards: 3})
+	for _, path := range []string{dir, paths[0]} {
+		if r := mustVerify(t, path, Options{Fast: true}); !r.OK() {
+			t.Fatalf("%s: %+v", path, r.Findings)
+		}
+	}
+	if err := os.WriteFile(paths[1]+manifest.OldHeaderSuffix, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{dir, paths[0], paths[1]} {
+		r := mustVerify(t, path, Options{Fast: true})
+		if len(r.Findings) != 1 || !has(r, KindStructure, filepath.Base(paths[1]), "an edit in place was interrupted") {
+			t.Errorf("%s: %+v", path, r.Findings)
+		}
+	}
+}
