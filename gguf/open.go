@@ -177,9 +177,11 @@ func (o *opener) parseJoined(set *pieceSet) parsedFile {
 		return parsedFile{err: err}
 	}
 	f, err := NewFile(set.whole, src, src.size(), o.opts...)
-	if f != nil && f.Err() != nil {
-		f.Problems = append(f.Problems, Problem{Severity: Warning, Where: printable(set.whole),
-			What: fmt.Sprintf("is read from %s, of %s together: one behind %s may be missing", words.Count(len(set.paths), "piece"), words.Count(src.size(), "byte"), base(set.paths[len(set.paths)-1]))})
+	switch doubt := fmt.Sprintf("is read from %s, of %s together: %s", words.Count(len(set.paths), "piece"), words.Count(src.size(), "byte"), src.doubt(set.count)); {
+	case err != nil && !MachineFault(err):
+		err = fmt.Errorf("%w; it %s", err, doubt)
+	case f != nil && f.Err() != nil:
+		f.Problems = append(f.Problems, Problem{Severity: Warning, Where: printable(set.whole), What: doubt})
 	}
 	return parsedFile{f, err}
 }

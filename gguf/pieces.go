@@ -25,11 +25,12 @@ var pieceNames = []struct {
 	from   int // the greatest number that the first may have
 }{
 	{regexp.MustCompile(`^(.+)\.part([1-9][0-9]{0,3})of([1-9][0-9]{0,3})$`), func(s string) int { return decimal(s) - 1 }, 0},
-	{regexp.MustCompile(`^(.+\.gguf)-split-([a-z])$`), letters, 0},  // by hand, before hosts took large files
-	{regexp.MustCompile(`^(.+\.gguf)\.?([a-z]{2,3})$`), letters, 0}, // split m.gguf m.gguf.
-	{regexp.MustCompile(`^(.+\.gguf)\.?([0-9]{2,4})$`), decimal, 1}, // split -d, 7-Zip
-	{regexp.MustCompile(`^(x)([a-z]{2,3})$`), letters, 0},           // split
-	{regexp.MustCompile(`^(x)([0-9]{2,4})$`), decimal, 1},           // split -d
+	{regexp.MustCompile(`^(.+\.gguf)[._-]?(?:split|part)[._-]?([a-z]{1,3})$`), letters, 0}, // by hand, before hosts took large files
+	{regexp.MustCompile(`^(.+\.gguf)[._-]?(?:split|part)[._-]?([0-9]{2,4})$`), decimal, 1},
+	{regexp.MustCompile(`^(.+\.gguf)[._-]?([a-z]{2,3})$`), letters, 0}, // split m.gguf m.gguf.
+	{regexp.MustCompile(`^(.+\.gguf)[._-]?([0-9]{2,4})$`), decimal, 1}, // split -d, 7-Zip
+	{regexp.MustCompile(`^(x)([a-z]{2,3})$`), letters, 0},              // split
+	{regexp.MustCompile(`^(x)([0-9]{2,4})$`), decimal, 1},              // split -d
 }
 
 func decimal(s string) int {
@@ -54,6 +55,7 @@ type pieceSet struct {
 	whole string // its path, where there is nothing
 	paths []string
 	fault string // why it cannot be read as one, or ""
+	count int    // of pieces, as their names tell, or 0
 }
 
 // A piece is one file of a set, by its name.
@@ -64,12 +66,14 @@ type piece struct {
 	size   int64
 }
 
+const unknownSize = -1 // of a link that leads nowhere
+
 // piecesIn finds the files that lie in a folder in pieces, by the paths of the whole ones. Of a
 // file that lies there whole too, the pieces are not looked at.
 func piecesIn(dir string) map[string]*pieceSet {
 	entries, _ := os.ReadDir(dir)
 	type way struct {
-		whole         string
+		whole, before string // before the number
 		scheme, width int
 	}
 	found := map[way][]piece{}
@@ -78,22 +82,22 @@ func piecesIn(dir string) map[string]*pieceSet {
 		if match == nil || isDir(dir, e) {
 			continue
 		}
-		p := piece{path: filepath.Join(dir, e.Name()), number: pieceNames[scheme].number(match[2])}
+		p := piece{path: filepath.Join(dir, e.Name()), number: pieceNames[scheme].number(match[2]), size: unknownSize}
 		if len(match) > 3 {
 			p.count = decimal(match[3])
 		}
 		if info, err := os.Stat(p.path); err == nil {
 			p.size = info.Size()
 		}
-		key := way{filepath.Join(dir, match[1]), scheme, len(match[2])}
+		key := way{filepath.Join(dir, match[1]), strings.TrimSuffix(e.Name(), match[2]), scheme, len(match[2])}
 		if p.count > 0 {
-			key.width = 0 // numbers of any width
+			key.before, key.width = "", 0 // numbers of any width
 		}
 		found[key] = append(found[key], p)
 	}
 	sets := map[string]*pieceSet{}
 	for _, key := range slices.SortedFunc(maps.Keys(found), func(a, b way) int {
-		return cmp.Or(cmp.Compare(a.whole, b.whole), cmp.Compare(a.scheme, b.scheme), cmp.Compare(a.width, b.width))
+		return cmp.Or(cmp.Compare(a.whole, b.whole), cmp.Compare(a.scheme, b.scheme), cmp.Compare(a.before, b.before), cmp.Compare(a.width, b.width))
 	}) {
 		set := newPieceSet(key.whole, found[key], pieceNames[key.scheme].from)
 		if _, err := os.Lstat(key.whole); err == nil || set == nil {
@@ -128,14 +132,14 @@ func newPieceSet(whole string, list []piece, from int) *pieceSet {
 	}
 	switch first := list[0]; {
 	case counted:
-	case first.number <= from && beginsWithMagic(first.path):
+	case first.number <= from && (beginsWithMagic(first.path) || first.size == 0 && len(list) > 1 && IsModelFile(whole)):
 		from = first.number
 	case first.number > 0 && len(list) > 1 && list[len(list)-1].number-first.number == len(list)-1:
 		from = 0 // they follow each other, and the first is missing
 	default:
 		return nil
 	}
-	set := &pieceSet{whole: whole, fault: pieceFault(base(whole), list, from)}
+	set := &pieceSet{whole: whole, fault: pieceFault(base(whole), list, from), count: list[0].count}
 	for _, p := range list {
 		set.paths = append(set.paths, p.path)
 	}
@@ -181,10 +185,28 @@ func pieceFault(whole string, list []piece, from int) string {
 	if missing := count - len(list); missing > 0 {
 		return fmt.Sprintf("%s is cut into %s, of which %d %s missing: there are %s", whole, words.Count(count, "piece"), missing, words.Verb(missing, "is", "are"), pieceList(list))
 	}
+	for _, p := range list {
+		if p.size == 0 {
+			return fmt.Sprintf("%s is cut into %s, of which %s is empty", whole, words.Count(count, "piece"), base(p.path))
+		}
+	}
 	for _, p := range list[:len(list)-1] {
 		if list[0].count == 0 && p.size != list[0].size {
-			return fmt.Sprintf("%s is cut into %s of one size but for the last: %s has %s, %s has %s", whole, words.Count(count, "piece"),
-				base(list[0].path), words.Count(list[0].size, "byte"), base(p.path), words.Count(p.size, "byte"))
+			return fmt.Sprintf("%s is cut into %s of one size but for the last: %s", whole, words.Count(count, "piece"), smallPiece(list))
+		}
+	}
+	return ""
+}
+
+// smallPiece says which piece may not be whole: one before the last that is smaller than another
+// there, or the first of two that is smaller than the last. It is "" where there is none: the
+// last alone may have any size, and split -n makes it the largest.
+func smallPiece(list []piece) string {
+	alike := list[:max(len(list)-1, min(len(list), 2))]
+	largest := slices.MaxFunc(alike, func(a, b piece) int { return cmp.Compare(a.size, b.size) })
+	for _, p := range list[:len(list)-1] {
+		if p.size < largest.size {
+			return fmt.Sprintf("%s may not be whole: it has %s, %s has %s", base(p.path), words.Count(p.size, "byte"), base(largest.path), words.Group(largest.size))
 		}
 	}
 	return ""
@@ -238,6 +260,23 @@ func (p *filePool) joined(paths []string) (*joinedSource, error) {
 		s.parts, s.ends = append(s.parts, part), append(s.ends, end)
 	}
 	return s, nil
+}
+
+// doubt says which piece may be at fault where what they make is not sound. Names may tell how
+// many pieces there are.
+func (s *joinedSource) doubt(count int) string {
+	var list []piece
+	for _, part := range s.parts {
+		list = append(list, piece{path: part.path, size: part.info.Size()})
+	}
+	last := base(list[len(list)-1].path)
+	switch small := smallPiece(list); {
+	case small != "":
+		return small
+	case count > 0:
+		return "one of them, most likely the last, " + last + ", may not be whole"
+	}
+	return "one behind " + last + " may be missing"
 }
 
 func (s *joinedSource) size() int64 { return s.ends[len(s.ends)-1] }
