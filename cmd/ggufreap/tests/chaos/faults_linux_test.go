@@ -91,6 +91,8 @@ func TestFaultsOfAllCommands(t *testing.T) {
 		{"prune", "--plan", "plan.json", "-o", "out", b.files[0]}, {"reshard", "--shards", "2", "-o", "out", b.files[0]},
 		{"card", "release"}, {"report", "-o", "report.html", "plan.json"},
 	} {
+		os.RemoveAll("out")
+		os.Remove("report.html")
 		undisturbed := b.wait(b.start(line)).Code // diff finds differences
 		for k, fault := range []string{"pread64:error=EIO", "pread64:error=ESTALE", "read:error=EIO", "openat:error=EMFILE", "openat:error=EIO", "newfstatat:error=ETIMEDOUT", "newfstatat:error=ENOMEM", "getdents64:error=EIO"} {
 			for when := range 2 * *chaos {
