@@ -13,7 +13,7 @@ import (
 
 	"ggufreap/cmd/ggufreap/internal/programtest"
 	"ggufreap/gguf/gguftest"
-	"ggufreap/manifest/stage"
+	"ggufreap/manifest"
 )
 
 // edits makes a bench of an edit in place of a prune.
@@ -92,14 +92,14 @@ func TestKillEditInPlace(t *testing.T) {
 		if b.wait(p).Code == -1 {
 			b.kills++
 		}
-		if programtest.Exists(file + stage.OldHeaderSuffix) {
+		if programtest.Exists(file + manifest.OldHeaderSuffix) {
 			found["taken back"]++
 			if r := b.wait(b.start([]string{"edit", "--in-place", file})); r.Code != programtest.OK {
 				t.Fatalf("taking back: exit %d\n%s", r.Code, r.Stderr)
 			}
 		}
 		got := programtest.Folder(t, filepath.Dir(file))
-		delete(got, filepath.Base(file)+stage.OldHeaderSuffix+".part")
+		delete(got, filepath.Base(file)+manifest.OldHeaderSuffix+".part")
 		switch now := got[filepath.Base(file)]; {
 		case len(got) != len(b.source):
 			t.Errorf("left %d files, want %d", len(got), len(b.source))
