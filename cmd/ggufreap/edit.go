@@ -92,7 +92,7 @@ func editAction(con *ui.Console, c *cli.Context) error {
 		return err
 	}
 	if len(changes) == 0 {
-		return errNoChange()
+		return errNoChange("nothing says what to change")
 	}
 	layout, err := m.LayoutWith(md)
 	if err != nil {

@@ -46,7 +46,7 @@ func editInPlace(con *ui.Console, c *cli.Context) error {
 	case len(changes) == 0 && took:
 		return nil
 	case len(changes) == 0:
-		return errNoChange()
+		return errNoChange("nothing was interrupted here, and nothing says what to change")
 	}
 	h, err := newHeaderChange(c, m, md, changes)
 	if err != nil {
@@ -62,9 +62,9 @@ func editInPlace(con *ui.Console, c *cli.Context) error {
 	return nil
 }
 
-// errNoChange says that an edit would change nothing.
-func errNoChange() error {
-	return hint.With(args.Usagef("nothing says what to change"), "--set KEY=VALUE, --unset KEY, --rename OLD=NEW")
+// errNoChange says that an edit would change nothing, and what would.
+func errNoChange(what string) error {
+	return hint.With(args.Usagef("%s", what), "--set KEY=VALUE, --unset KEY, --rename OLD=NEW")
 }
 
 // unsettled lists the files that a path leads to, of which an interrupted edit in place has left
@@ -138,8 +138,8 @@ func newHeaderChange(c *cli.Context, m *gguf.Model, md *gguf.Metadata, changes [
 			continue
 		case h != nil:
 			return nil, hint.With(fmt.Errorf("%s: the headers of several files would change, and no two files change at once", text.Safe(m.Name)), "-o DIR writes the model anew")
-		case shard.DataOffset != f.DataOffset || !sameOffsets(shard, f):
-			return nil, explainFit(c, f, shard, changes)
+		case !fits(shard, f):
+			return nil, explainFit(c, m, i, shard, changes)
 		}
 		h = &headerChange{path: f.Name}
 		if h.was, h.is, err = headers(f, shard); err != nil {
@@ -161,23 +161,37 @@ func checkVouched(m *gguf.Model) error {
 	return hint.With(fmt.Errorf("%s: %s says what bytes it has, and would no longer fit", text.Safe(m.Name), text.Safe(by)), "-o DIR writes the model anew, with a list of sums and a pin")
 }
 
-func sameOffsets(shard *gguf.ShardLayout, f *gguf.File) bool {
+// fits reports whether a file's new header has the size of its own, and puts no tensor elsewhere.
+func fits(shard *gguf.ShardLayout, f *gguf.File) bool {
 	for i, t := range f.Tensors {
 		if t.Offset != shard.Offsets[i] {
 			return false
 		}
 	}
-	return true
+	return shard.DataOffset == f.DataOffset
 }
 
-// explainFit says by how much the new header does not fit, and what of it may be left out.
-func explainFit(c *cli.Context, f *gguf.File, shard *gguf.ShardLayout, changes []edit.Change) error {
+// explainFit says by how much the new header of a file does not fit, and what of it may be left
+// out.
+func explainFit(c *cli.Context, m *gguf.Model, i int, shard *gguf.ShardLayout, changes []edit.Change) error {
+	f := m.Files[i]
 	err := fmt.Errorf("%s: the new header, padded, has %s, the old one %s: it does not fit in its place", text.Safe(f.Name), text.Count(shard.DataOffset, "byte"), text.Grouped(f.DataOffset))
 	more := "-o DIR writes the model anew"
-	if !c.Bool("no-provenance-keys") && len(changes) > 0 {
-		more += "\n--no-provenance-keys leaves out the key that names what was changed, which takes room too"
+	if !c.Bool("no-provenance-keys") && fitsUnstated(m, i, changes) {
+		more += "\n--no-provenance-keys leaves out the key that names what was changed: without it the header fits"
 	}
 	return hint.With(err, "%s", more)
+}
+
+// fitsUnstated reports whether the header of a file would fit without the key that names what
+// was changed. The changes were applied before, so that none needs leave.
+func fitsUnstated(m *gguf.Model, i int, changes []edit.Change) bool {
+	md, err := edit.Apply(m.Metadata(), changes, true)
+	if err != nil {
+		return false
+	}
+	layout, err := m.LayoutWith(md)
+	return err == nil && fits(layout.Shards[i], m.Files[i])
 }
 
 // headers returns the header that a file has, and the one that it is to have.

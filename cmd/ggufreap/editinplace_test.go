@@ -74,11 +74,28 @@ func TestEditInPlaceRefuses(t *testing.T) {
 		{[]string{"--set", "general.url=x", "-o", "x", files[0]}, "--output has no meaning"},
 		{[]string{"--set", "general.url=x", release}, "would no longer fit"},
 		{[]string{"--no-provenance-keys", "--rename", "general.name=general.nome", link}, "has other names"},
-		{[]string{files[0]}, "nothing says what to change"},
+		{[]string{files[0]}, "nothing was interrupted here"},
 	} {
 		r := ggufreap(t, append([]string{"edit", "--in-place"}, test.args...)...)
 		if r.code != exitFailed || !strings.Contains(r.stderr, test.want) {
 			t.Errorf("%q: exit %d, want %q\n%s", test.args, r.code, test.want, r.stderr)
+		}
+	}
+}
+
+// TestEditInPlaceNamesTheKeyThatHelps names --no-provenance-keys where the header fits with it,
+// and only there.
+func TestEditInPlaceNamesTheKeyThatHelps(t *testing.T) {
+	file := writeModel(t, smallK3(), 1)[0]
+	name := mustOpenModel(t, file).Metadata().Text("general.name")
+	for value, helps := range map[string]bool{strings.Repeat("x", len(name)): true, strings.Repeat("x", 5000): false} {
+		line := []string{"edit", "--in-place", "--dry-run", "--set", "general.name=" + value, file}
+		r := ggufreap(t, line...)
+		if r.code != exitFailed || !strings.Contains(r.stderr, "does not fit in its place") || strings.Contains(r.stderr, "--no-provenance-keys") != helps {
+			t.Errorf("%d bytes: exit %d\n%s", len(value), r.code, r.stderr)
+		}
+		if r := ggufreap(t, append(line, "--no-provenance-keys")...); (r.code == exitOK) != helps {
+			t.Errorf("%d bytes without the key: exit %d\n%s", len(value), r.code, r.stderr)
 		}
 	}
 }
