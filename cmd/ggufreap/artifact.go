@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -47,6 +48,8 @@ func openPaths(con *ui.Console, c *cli.Context, paths ...string) (*gguf.Model, e
 	for _, path := range paths {
 		if remote.IsAddress(path) {
 			far++
+		} else if err := checkModelPath(path); err != nil {
+			return nil, err
 		}
 	}
 	switch {
@@ -58,6 +61,18 @@ func openPaths(con *ui.Console, c *cli.Context, paths ...string) (*gguf.Model, e
 		return openPath(con, paths[0], options)
 	}
 	return gguf.OpenFiles(paths, options...)
+}
+
+// checkModelPath refuses what cannot be a model, whose parts are read in any order.
+func checkModelPath(path string) error {
+	if path == files.Stdin {
+		return hint.With(args.Usagef("a model cannot be read from standard input"), "name its file or folder; one that is called - is ./-")
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.IsDir() || info.Mode().IsRegular() {
+		return nil // to open it says what is wrong, if anything is
+	}
+	return args.Usagef("%s is neither a file nor a folder: a model cannot be read from a pipe or a device", text.Safe(path))
 }
 
 // openPath opens what a path of this machine names, and says what of a folder was set aside.

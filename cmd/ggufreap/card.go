@@ -40,7 +40,9 @@ removes them, and it must be signed again.
 
 Evidence is evidence.yaml of the folder, unless --evidence or the card name
 other files. --bom writes a bill of materials in the form of CycloneDX 1.6: the
-model, its files with their SHA-256, and its source as ancestor.
+model, its files with their SHA-256, and its source as ancestor. A file there
+that is no such bill or script of this program is replaced with --force alone,
+and one that is no card never becomes one.
 
 Flags:
 
@@ -71,7 +73,7 @@ func cardCommand(con *ui.Console) *cli.Command {
 			&cli.StringFlag{Name: "source-pin", Usage: "`FILE`: the pin of the source (" + sourcePinName + " of the folder)"},
 			&cli.StringSliceFlag{Name: "signed-by", Usage: "`FILE`: a public key, of SSH or in PEM, that signs the release; the card names it (repeatable)"},
 			&cli.StringFlag{Name: "fit-per-node", Usage: "`NxSIZE`: as --nodes N, and refuse a split that gives a machine more than SIZE of tensor data: 4x119GB"},
-			&cli.BoolFlag{Name: "force", Usage: "change a release that is signed, and remove the signatures"},
+			&cli.BoolFlag{Name: "force", Usage: "replace files that card did not write, and change a release that is signed: its signatures are removed"},
 		}, factFlags(), []cli.Flag{typeFlag()}, progressFlags(con)),
 		Action: func(c *cli.Context) error { return cardAction(con, c) },
 	}
@@ -94,7 +96,7 @@ func cardAction(con *ui.Console, c *cli.Context) error {
 		return checkCard(con, path, was, f)
 	}
 	w := &cardWriter{con: con, folder: folderOf(c.Args().First()), force: c.Bool("force"), facts: f}
-	w.sources = slices.Concat(m.OnDisk(), c.StringSlice("evidence"), []string{c.String("source-pin")})
+	w.sources = slices.Concat(m.OnDisk(), c.StringSlice("evidence"), c.StringSlice("signed-by"), []string{c.String("source-pin")})
 	if err := w.adopt(c.String("output")); err != nil {
 		return err
 	}
@@ -141,6 +143,9 @@ func readCard(c *cli.Context) (string, error) {
 		return "", nil // to write it says what is wrong, if anything is
 	}
 	data, err := files.Read(path)
+	if err == nil && path == c.String("output") && len(data) > 0 && !card.IsCard(path, data) {
+		err = hint.With(fmt.Errorf("%s exists and is no model card: neither Markdown by its name nor text with our sections", text.Safe(path)), "give the card another name, such as %s", cardName)
+	}
 	return string(data), err
 }
 

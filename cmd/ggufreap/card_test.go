@@ -106,7 +106,7 @@ func TestCardRefuses(t *testing.T) {
 		{"machine 1 gets", []string{"-o", "x.md", "--fit-per-node", "2x1kB", "cut"}},
 		{"give one of them", []string{"-o", "x.md", "--fit-per-node", "2x1GB", "--nodes", "2", "cut"}},
 		{"writes nothing", []string{"--check", "x.md", "--bom", "y.json", "cut"}},
-		{"is called README.md", []string{"-o", "cut/small-REAP4-00001-of-00002.gguf", "cut"}},
+		{"is no model card", []string{"-o", "cut/small-REAP4-00001-of-00002.gguf", "cut"}},
 		{"no such file", []string{"--check", "missing.md", "cut"}},
 	} {
 		r := ggufreap(t, append([]string{"card"}, c.args...)...)
@@ -115,6 +115,69 @@ func TestCardRefuses(t *testing.T) {
 		}
 		if exists("x.md") {
 			t.Fatalf("%q left a card", c.args)
+		}
+	}
+}
+
+// TestCardKeepsOtherFiles wants a file that card did not write to be as it was, wherever an
+// output is said to go.
+func TestCardKeepsOtherFiles(t *testing.T) {
+	reportFolder(t)
+	succeed(t, "pin", "-o", "q.zst", "cut")
+	writeFile(t, "foreign.json", []byte(`{"bomFormat":"CycloneDX","specVersion":"1.6","metadata":{"tools":{"components":[{"name":"other"}]}}}`))
+	writeFile(t, "notes.txt", []byte("my notes\n"))
+	writeFile(t, "wide.md", []byte("\xff\xfe#\x00"))
+	writeFile(t, "cut/bom.json", []byte(`{"mine":1}`))
+	if err := os.Mkdir("mine", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, "mine/serve.sh", []byte("#!/bin/sh\necho mine\n"))
+	for _, flags := range [][]string{
+		{"-o", "q.zst"}, {"-o", "source.json"}, {"-o", "notes.txt"}, {"-o", "wide.md"}, {"--force", "-o", "notes.txt"},
+		{"--bom", "q.zst"}, {"--bom", "source.json"}, {"--bom", "notes.txt"}, {"--bom", "foreign.json"}, {"--bom", "cut/bom.json"},
+		{"--recipes", "mine"}, {"-o", "new.md", "--bom", "notes.txt"}, {"-o", "cut/README.md", "--bom", "notes.txt"},
+	} {
+		path := flags[len(flags)-1]
+		if path == "mine" {
+			path = "mine/serve.sh"
+		}
+		was := readFile(t, path)
+		refuse(t, path+" exists and is no ", append(append([]string{"card"}, flags...), "cut")...)
+		if !bytes.Equal(was, readFile(t, path)) || exists("new.md") || exists("cut/README.md") {
+			t.Errorf("%q wrote something", flags)
+		}
+	}
+	for range 2 { // what it wrote itself it renews
+		succeed(t, "card", "-o", "new.md", "--bom", "b.json", "--recipes", "scripts", "--nodes", "2", "cut")
+		succeed(t, "card", "--force", "--bom", "notes.txt", "--recipes", "mine", "cut")
+	}
+	writeFile(t, "kept.md", []byte("# Mine\n"))
+	succeed(t, "card", "-o", "kept.md", "cut")
+	if !strings.Contains(string(readFile(t, "kept.md")), "# Mine\n") {
+		t.Error("a card lost what a person wrote")
+	}
+}
+
+// TestTwoOutputsOfOnePath are refused, by whatever spelling, and nothing is written.
+func TestTwoOutputsOfOnePath(t *testing.T) {
+	model := reportFolder(t)
+	if err := os.Symlink(".", "link"); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"card", "-o", "two", "--bom", "two", "cut"},
+		{"card", "-o", "two", "--bom", "./two", "cut"},
+		{"card", "-o", "two", "--bom", "link/two", "cut"},
+		{"card", "-o", "two", "--recipes", "two", "cut"},
+		{"card", "-o", "two/serve.sh", "--recipes", "two", "cut"},
+		{"card", "-o", "cut/bom.json", "--bom", "cut/bom.json", "cut"},
+		{"report", "-o", "two", "--png", "two", "plan.json"},
+		{"report", "-o", "two/kept.png", "--png", "two", "plan.json"},
+		{"prune", "--keep", "4", "--pin-source", "two", "-o", "link/two", model},
+	} {
+		refuse(t, "asked for twice", args...)
+		if exists("two") || exists("cut/bom.json") {
+			t.Fatalf("%q wrote something", args)
 		}
 	}
 }
@@ -172,7 +235,7 @@ func TestCardInRelease(t *testing.T) {
 	differ(t, "README.md", "verify", "cut")
 	succeed(t, "card", "-o", "cut/README.md", "cut")
 	whole()
-	for path, want := range map[string]string{"cut/plan.json": "is called README.md", "cut/" + filepath.Base(shards[0]): "is called README.md"} {
+	for path, want := range map[string]string{"cut/plan.json": "is no model card", "cut/new.txt": "is called README.md", "cut/" + filepath.Base(shards[0]): "is no model card"} {
 		refuse(t, want, "card", "-o", path, "cut")
 	}
 	refuse(t, "is called bom.json", "card", "--bom", "cut/plan.json", "cut")

@@ -1,13 +1,19 @@
 package main
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"ggufreap/cmd/ggufreap/internal/args"
 	"ggufreap/cmd/ggufreap/internal/card"
 	"ggufreap/cmd/ggufreap/internal/files"
+	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/release"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
@@ -46,20 +52,16 @@ func (w *cardWriter) write(list []cardOutput) error {
 		w.con.Printf("%s", list[0].data)
 		return nil
 	}
+	if err := w.check(list); err != nil {
+		return err
+	}
 	var others []cardOutput
 	for _, o := range list {
-		name, inside := w.inside(o.path)
-		switch {
-		case o.path == files.Stdin:
-			return args.Usagef("- prints one file, and %d are asked for", len(list))
-		case !inside:
+		if name, inside := w.inside(o.path); inside {
+			w.own = append(w.own, release.File{Name: name, Data: o.data})
+		} else {
 			others = append(others, o)
-			continue
 		}
-		if err := ownName(name, o.kind); err != nil {
-			return err
-		}
-		w.own = append(w.own, release.File{Name: name, Data: o.data})
 	}
 	var removed []string
 	if len(w.own) > 0 {
@@ -74,6 +76,55 @@ func (w *cardWriter) write(list []cardOutput) error {
 		}
 	}
 	return w.describe(list, removed)
+}
+
+// check refuses outputs that would harm something, before any is written.
+func (w *cardWriter) check(list []cardOutput) error {
+	var paths, folders []string
+	for _, o := range list {
+		if o.path == files.Stdin {
+			return args.Usagef("- prints one file, and %d are asked for", len(list))
+		}
+		paths = append(paths, o.path)
+		if o.kind == aRecipe {
+			folders = append(folders, filepath.Dir(o.path))
+		}
+	}
+	if err := files.CheckDistinct(append(paths, slices.Compact(folders)...)...); err != nil {
+		return err
+	}
+	for _, o := range list {
+		name, inside := w.inside(o.path)
+		var err error
+		if inside {
+			err = ownName(name, o.kind)
+		} else {
+			err = files.CheckOutput(o.path, true, w.sources)
+		}
+		if err := cmp.Or(err, o.checkKnown(w.force)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkKnown refuses to replace what is not what card writes there.
+func (o cardOutput) checkKnown(force bool) error {
+	if force || o.kind == theCard { // a card was looked at as it was read
+		return nil
+	}
+	if _, err := os.Lstat(o.path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	data, err := files.Read(o.path)
+	known, what := card.IsRecipe, "launch script"
+	if o.kind == theBOM {
+		known, what = card.IsBOM, "bill of materials"
+	}
+	if err == nil && known(data) {
+		return nil
+	}
+	return hint.With(fmt.Errorf("output %s exists and is no %s of this program", text.Safe(o.path), what), "--force replaces it")
 }
 
 // inside returns the name that a path has in the folder of a finished release, if it is there.

@@ -49,6 +49,30 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestReadmePublishes runs what the README publishes with, on the demo's model, and wants the
+// card to leave nothing open that a flag says.
+func TestReadmePublishes(t *testing.T) {
+	_, shown, _ := strings.Cut(readPage(t, pages(t)["README.md"]), "\n## Publish it\n")
+	shown, _, _ = strings.Cut(shown, "\n## ")
+	t.Chdir(t.TempDir())
+	succeed(t, "demo")
+	t.Chdir("ggufreap-demo")
+	writeText(t, "LICENSE", "The license.\n")
+	names := strings.NewReplacer("plan568.json", "plan.json", "K3.pin.json.zst", "source.pin.json.zst", "\\\n", " ")
+	ran := 0
+	for line := range strings.Lines(names.Replace(shown)) {
+		if words := strings.Fields(line); len(words) > 1 && words[0] == "ggufreap" {
+			ran++
+			if r := ggufreap(t, words[1:]...); r.code != exitOK || strings.Contains(r.stderr, "does not say") {
+				t.Errorf("%s: exit %d\n%s", line, r.code, r.stderr)
+			}
+		}
+	}
+	if ran < 5 {
+		t.Errorf("%d commands were found, want at least 5", ran)
+	}
+}
+
 func testPage(t *testing.T, path string) {
 	shown := readPage(t, path)
 	t.Chdir(t.TempDir())

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/release"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
@@ -65,7 +66,7 @@ func pruneCommand(con *ui.Console) *cli.Command {
 }
 
 func pruneAction(con *ui.Console, c *cli.Context) error {
-	if err := cmp.Or(checkFolder(c), checkOnly(c), checkCardValue(c)); err != nil {
+	if err := cmp.Or(checkFolder(c), checkOnly(c), checkCardValue(c), files.CheckDistinct(c.String("pin-source"), c.String("output"))); err != nil {
 		return err
 	}
 	if c.IsSet("source-pin") && c.IsSet("pin-source") {

@@ -77,6 +77,9 @@ func reportAction(con *ui.Console, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := files.CheckDistinct(append(picturePaths(c, pictures), output)...); err != nil {
+		return err
+	}
 	p := &page.Page{Title: s.title, Lead: s.lead, Facts: s.facts, Foot: "Made by ggufreap report. The page loads nothing and runs nothing."}
 	for _, x := range pictures {
 		drawn, err := x.Fragment()
@@ -105,6 +108,18 @@ func reportAction(con *ui.Console, c *cli.Context) error {
 	}
 	con.Field("written", "%s, %s", text.Safe(output), text.Size(size))
 	return nil
+}
+
+// picturePaths are the files that writePictures writes.
+func picturePaths(c *cli.Context, pictures []*picture.Picture) []string {
+	var paths []string
+	if dir := c.String("png"); dir != "" {
+		for _, x := range pictures {
+			paths = append(paths, filepath.Join(dir, x.Name+".png"), filepath.Join(dir, x.Name+".svg"))
+		}
+		paths = append(paths, dir)
+	}
+	return paths
 }
 
 // writePictures writes each picture as PNG and SVG to the folder of --png.

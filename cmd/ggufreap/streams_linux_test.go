@@ -58,5 +58,10 @@ func TestStreamsThatCannotBe(t *testing.T) {
 	if err := syscall.Mkfifo("pipe", 0o666); err != nil {
 		t.Fatal(err)
 	}
+	for _, command := range [][]string{{"verify"}, {"inspect"}, {"pin"}, {"plan", "--keep", "4"}, {"card", "-o", "x.md"}, {"prune", "--keep", "4", "-o", "out"}} {
+		refuse(t, "a model cannot be read from standard input", append(command, "-")...)
+		refuse(t, "neither a file nor a folder", append(command, "pipe")...)
+		refuse(t, "neither a file nor a folder", append(command, "/dev/null")...)
+	}
 	refuse(t, "- in place of the path, and < pipe behind the command", "pin", "--check", "pipe", "small.gguf")
 }

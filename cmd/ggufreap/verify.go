@@ -117,7 +117,7 @@ func verifyAction(con *ui.Console, c *cli.Context) error {
 	if remote.IsAddress(c.Args().First()) {
 		return hint.With(args.Usagef("verify checks files of this machine, got an address"), "to hold a folder against it: ggufreap verify --against %s DIR", args.ShellQuote(remote.Redacted(c.Args().First())))
 	}
-	if err := checkVerifyPart(c); err != nil {
+	if err := cmp.Or(checkModelPath(c.Args().First()), checkVerifyPart(c)); err != nil {
 		return err
 	}
 	var expect []verify.Expectation

@@ -26,8 +26,13 @@ func (f *Facts) Recipes(release string) []Recipe {
 	return list
 }
 
-const workerScript = `#!/bin/sh
-# Lends this machine to the one that runs serve.sh. The protocol has no password: only in a
+// The words that a script of each kind begins with.
+const (
+	serves = "# Serves "
+	lends  = "# Lends this machine to the one that runs serve.sh."
+)
+
+const workerScript = "#!/bin/sh\n" + lends + ` The protocol has no password: only in a
 # network that you trust.
 #
 #   -H   address to listen on: 0.0.0.0 is every one, better that of the inner network
@@ -40,8 +45,7 @@ exec "${RPC_SERVER:-rpc-server}" -H "${RPC_HOST:-0.0.0.0}" -p "${RPC_PORT:-50052
 // serveScript runs llama-server.
 func (f *Facts) serveScript(release string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, `#!/bin/sh
-# Serves %s with llama-server. %s
+	fmt.Fprintf(&b, "#!/bin/sh\n"+serves+`%s with llama-server. %s
 #
 #   -m       the first shard; the others are found beside it
 #   -ngl     layers that go to accelerators: all

@@ -62,6 +62,19 @@ func CheckApart(path, folder string) error {
 	return hint.With(fmt.Errorf("output %s is in the folder of the release, which holds the release's files alone", text.Safe(path)), "write it beside the folder")
 }
 
+// CheckDistinct refuses two outputs of one path, by whatever spelling or link: the later would
+// replace the earlier. Streams are left to the command.
+func CheckDistinct(paths ...string) error {
+	for i, path := range paths {
+		for _, other := range paths[:i] {
+			if path != "" && other != "" && path != Stdin && other != Stdin && same(resolve(path), resolve(other)) {
+				return hint.With(fmt.Errorf("output %s is asked for twice, as %s too", text.Safe(path), text.Safe(other)), "each output has a path of its own")
+			}
+		}
+	}
+	return nil
+}
+
 // resolve returns a path with links followed as far as it leads to something.
 func resolve(path string) string {
 	path, err := filepath.Abs(path)
@@ -81,7 +94,7 @@ func resolve(path string) string {
 	}
 }
 
-// same reports whether two paths lead to one folder. Of those that are not there yet,
+// same reports whether two paths lead to one folder or file. Of those that are not there yet,
 // spellings that differ in case alone may turn out to.
 func same(a, b string) bool {
 	infoA, errA := os.Stat(a)
