@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -178,6 +179,33 @@ func TestPartsOfAVerification(t *testing.T) {
 			case !flipped && (differ != 0 || r.code != exitOK || !strings.Contains(r.stdout, digest) || !strings.Contains(r.stdout, fmt.Sprintf("nothing found, all %d parts", n))):
 				t.Errorf("%d parts: %d parts found something, exit %d, want the pin digest %s\n%s%s", n, differ, r.code, digest, r.stdout, r.stderr)
 			}
+		}
+	}
+}
+
+// TestPartDoneAgainSaysWhy removes a shard, or cuts it short, of a part that was done: the file is
+// named once, in plain words.
+func TestPartDoneAgainSaysWhy(t *testing.T) {
+	source := writeModel(t, smallK3(), 3)[0]
+	out := filepath.Join(t.TempDir(), "parts")
+	line := []string{"prune", "--keep", "16", "--only", "1/3", "-o", out, source}
+	succeed(t, line...)
+	shards, err := filepath.Glob(filepath.Join(out, "*.gguf"))
+	if err != nil || len(shards) != 1 {
+		t.Fatal(shards, err)
+	}
+	name := filepath.Base(shards[0])
+	for want, harm := range map[string]func() error{
+		fmt.Sprintf("done again: %q: ", name):           func() error { return os.Remove(shards[0]) },
+		fmt.Sprintf("done again: %q has 9 bytes", name): func() error { return os.Truncate(shards[0], 9) },
+	} {
+		if err := harm(); err != nil {
+			t.Fatal(err)
+		}
+		r := ggufreap(t, line...)
+		said := strings.ReplaceAll(r.stderr, `\"`, `"`)
+		if r.code != exitOK || !strings.Contains(said, want) || strings.Contains(said, "stat") {
+			t.Errorf("exit %d, want %q\n%s", r.code, want, said)
 		}
 	}
 }

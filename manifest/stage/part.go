@@ -213,7 +213,7 @@ func (p *PartFolder) adopt(was *parts.Record) {
 			continue
 		}
 		if err := p.hasSize(file.Name, file.Size); err != nil {
-			p.redo = fmt.Sprintf("%q: %v", file.Name, err)
+			p.redo = err.Error()
 			continue
 		}
 		p.done[i] = shardDone{file.SHA256, tensors}

@@ -6,5 +6,5 @@ import "errors"
 
 // Discard removes the file while the lock still holds others off.
 func (f osLockedFile) Discard() error {
-	return errors.Join(f.root.Remove(f.name), f.Close())
+	return errors.Join(osFolder{f.root}.Remove(f.name), f.Close())
 }

@@ -136,7 +136,7 @@ type osFolder struct{ root *os.Root }
 func (f osFolder) List() ([]fs.DirEntry, error) {
 	dir, err := f.root.Open(".")
 	if err != nil {
-		return nil, err
+		return nil, f.plain(err)
 	}
 	defer dir.Close()
 	entries, err := dir.ReadDir(-1)
@@ -190,7 +190,7 @@ func (f osFolder) Lock(name string) (LockedFile, error) {
 
 func (f osFolder) open(name string, flag int) (osFile, error) {
 	file, err := f.root.OpenFile(name, flag|largeFile, 0o666)
-	return osFile{file, f.root, name}, err
+	return osFile{file, f.root, name}, f.plain(err)
 }
 
 // checkRegular refuses links, devices and pipes, before they are opened.
@@ -198,6 +198,21 @@ func (f osFolder) checkRegular(name string) error {
 	info, err := f.root.Lstat(name)
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%q is not a regular file", name)
+	}
+	return f.plain(err)
+}
+
+// plain leaves out of an error the system call that an os.Root names, such as "statat".
+func (f osFolder) plain(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		name := e.Path
+		if name == "." {
+			name = f.root.Name()
+		}
+		return fmt.Errorf("%q: %w", name, e.Err)
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		return fmt.Errorf("%q: %w", e.New, e.Err)
 	}
 	return err
 }
@@ -219,8 +234,8 @@ func (f osFolder) Link(path, name string) error {
 	return err
 }
 
-func (f osFolder) Rename(from, to string) error { return f.root.Rename(from, to) }
-func (f osFolder) Remove(name string) error     { return f.root.Remove(name) }
+func (f osFolder) Rename(from, to string) error { return f.plain(f.root.Rename(from, to)) }
+func (f osFolder) Remove(name string) error     { return f.plain(f.root.Remove(name)) }
 func (f osFolder) Close() error                 { return f.root.Close() }
 func (f osFolder) Sync() error                  { return syncFolder(f.root) }
 func (f osFolder) Room() (Room, error)          { return roomOf(f.root.Name()) }
@@ -240,6 +255,7 @@ func (f osFolder) Here() error {
 		return err
 	}
 	mine, err := f.root.Stat(".")
+	err = f.plain(err)
 	if err == nil && !os.SameFile(there, mine) {
 		err = fmt.Errorf("%q is another folder than it was", f.root.Name())
 	}
@@ -277,7 +293,7 @@ func (f osFile) Size() (int64, error) {
 func (f osFile) Named() error {
 	there, err := f.root.Lstat(f.name)
 	if err != nil {
-		return err
+		return osFolder{f.root}.plain(err)
 	}
 	mine, err := f.Stat()
 	if err == nil && !os.SameFile(there, mine) {

@@ -1,9 +1,43 @@
 package disk
 
 import (
+	"errors"
 	"io"
+	"io/fs"
+	"regexp"
 	"testing"
 )
+
+// TestErrorsNameTheFile asks for what is not there: errors name the file, and no system call.
+func TestErrorsNameTheFile(t *testing.T) {
+	dir, err := OS{}.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	of := func(_ any, err error) error { return err }
+	gone, err := dir.Create("gone")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gone.Close()
+	if err := dir.Rename("gone", "m.gguf"); err != nil {
+		t.Fatal(err)
+	}
+	for what, test := range map[string]struct{ err, is error }{
+		"open":     {of(dir.Open("gone")), fs.ErrNotExist},
+		"continue": {of(dir.Continue("gone", 0)), fs.ErrNotExist},
+		"lock":     {of(dir.Lock("none/gone")), fs.ErrNotExist},
+		"create":   {of(dir.Create("m.gguf")), fs.ErrExist},
+		"remove":   {dir.Remove("gone"), fs.ErrNotExist},
+		"rename":   {dir.Rename("gone", "gone2"), fs.ErrNotExist},
+		"named":    {gone.Named(), fs.ErrNotExist},
+	} {
+		if !errors.Is(test.err, test.is) || !regexp.MustCompile(`^"[^"]*(gone2?|m\.gguf)": `).MatchString(test.err.Error()) {
+			t.Errorf("%s: %v", what, test.err)
+		}
+	}
+}
 
 // TestFilesMayBeLarge writes behind 2 and 4 GiB, which 32-bit programs must ask for.
 func TestFilesMayBeLarge(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 func syncFolder(root *os.Root) error {
 	dir, err := root.Open(".")
 	if err != nil {
-		return err
+		return osFolder{root}.plain(err)
 	}
 	err = dir.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
