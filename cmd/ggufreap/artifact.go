@@ -207,9 +207,9 @@ func inputs(c *cli.Context, m *gguf.Model) []string { return append(m.OnDisk(), 
 // typedInputs are the files that flags name.
 func typedInputs(c *cli.Context) []string {
 	var paths []string
-	for _, flag := range []string{"plan", "source-pin", "pin", "check"} {
+	for _, flag := range []string{"plan", "source-pin", "pin", "check", "always-keep", "compare", "license-file", "ssh-key", "key"} {
 		paths = append(paths, c.String(flag))
 	}
-	paths = append(paths, c.StringSlice("from")...)
+	paths = slices.Concat(paths, c.StringSlice("from"), c.StringSlice("evidence"))
 	return slices.DeleteFunc(paths, func(path string) bool { return path == "" || files.IsStream(path) })
 }

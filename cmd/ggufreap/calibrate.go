@@ -214,7 +214,7 @@ func readCampaign(c *cli.Context) (*calibration.Campaign, error) {
 		Texts: c.StringSlice("text"), Self: c.Int("self-text"), Seed: c.Uint64("seed"),
 		Context: c.Int("ctx"), BOS: c.String("bos"), Special: c.Bool("special"), Template: c.String("template"),
 		Batch: c.Int("batch"), Ubatch: c.Int("ubatch"), Keep: c.Int("keep"), Stable: c.Float64("until-stable"),
-		Resume: c.Bool("resume"), Force: c.Bool("force"),
+		Resume: c.Bool("resume"), Force: c.Bool("force"), Inputs: typedInputs(c),
 		Open: engine.OpenOptions{Threads: c.Int("threads"), GPULayers: c.Int("gpu-layers"), Devices: commaList(c, "devices"), RPC: commaList(c, "rpc")},
 	}
 	output := c.String("output")

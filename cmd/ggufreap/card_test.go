@@ -182,6 +182,28 @@ func TestTwoOutputsOfOnePath(t *testing.T) {
 	}
 }
 
+// TestOutputsThatAreRead are refused with --force too: no file that a flag names is lost.
+func TestOutputsThatAreRead(t *testing.T) {
+	model := reportFolder(t)
+	writeText(t, "keep.json", `{"keep": {"1": [0], "2": [0]}}`)
+	writeText(t, "LICENSE", "mine\n")
+	outside(t, "", "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "id")
+	for path, args := range map[string][]string{
+		"other.json":  {"plan", "--keep", "4", "--compare", "other.json", "-o", "other.json", model},
+		"keep.json":   {"plan", "--keep", "4", "--always-keep", "keep.json", "-o", "keep.json", model},
+		"scores.json": {"plan", "--keep", "4", "--from", "scores.json", "-o", "scores.json", model},
+		"plan.json":   {"prune", "--plan", "plan.json", "--pin-source", "plan.json", "-o", "out", model},
+		"LICENSE":     {"prune", "--keep", "4", "--license-file", "LICENSE", "--pin-source", "LICENSE", "-o", "out", model},
+		"id":          {"prune", "--keep", "4", "--ssh-key", "id", "--pin-source", "id", "-o", "out", model},
+	} {
+		was := readFile(t, path)
+		refuse(t, "output "+path+" is the source "+path, append([]string{args[0], "--force"}, args[1:]...)...)
+		if !bytes.Equal(was, readFile(t, path)) {
+			t.Errorf("%q replaced %s", args, path)
+		}
+	}
+}
+
 // TestCardInRelease makes a card, evidence, a bill of materials and scripts part of a release,
 // renews them, and wants every tool to agree that they are.
 func TestCardInRelease(t *testing.T) {

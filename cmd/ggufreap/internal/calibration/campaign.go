@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,6 +50,7 @@ type Campaign struct {
 	Stable float64 // agreement of the halves that ends the run, 0 for none
 	Resume bool
 	Force  bool
+	Inputs []string // files that are read beside model and texts
 }
 
 // The files of a campaign. One that measures a part writes its sums only.
@@ -140,18 +142,35 @@ func (c *Campaign) outputs() []string {
 	return []string{c.NPZ(), c.JSON()}
 }
 
+// sources are the files that are read, which no output may replace.
+func (c *Campaign) sources() ([]string, error) {
+	paths := slices.Concat(c.Model.OnDisk(), c.Inputs)
+	for _, s := range c.Texts {
+		_, path, _, err := measure.ParseSource(s)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
 // checkFiles refuses to write over what is there, and where nothing can be written, before
 // anything is measured.
 func (c *Campaign) checkFiles() error {
 	if c.streams() {
 		return nil
 	}
+	sources, err := c.sources()
+	if err != nil {
+		return err
+	}
 	for _, path := range c.outputs() {
-		if err := files.CheckOutput(path, c.Force, c.Model.OnDisk()); err != nil {
+		if err := files.CheckOutput(path, c.Force, sources); err != nil {
 			return err
 		}
 	}
-	_, err := os.Stat(c.Checkpoint())
+	_, err = os.Stat(c.Checkpoint())
 	there := err == nil
 	switch {
 	case there && !c.Resume && !c.Force:

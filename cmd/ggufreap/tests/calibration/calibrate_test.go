@@ -425,6 +425,15 @@ func TestCalibrateChecksItsOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	fails(t, "output s.self.jsonl exists", "calibrate", "--self-text", "100", "-o", "s.npz", model)
+	for _, path := range []string{"s.json", "s.npz", "s.self.jsonl"} { // what is read is not replaced by force
+		if err := os.WriteFile(path, []byte("a text of mine"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		fails(t, "output "+path+" is the source "+path, "calibrate", "--force", "--self-text", "100", "--text", "x="+path, "-o", "s.npz", model)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if r := programtest.Run(t, "calibrate", "--ctx", "300", "--self-text", "40", "-o", "long.npz", model); r.Code != programtest.OK || !strings.Contains(r.Stderr, "--ctx 300 is more than the 256 tokens") {
 		t.Errorf("chunks longer than the model was trained on: exit %d: %s", r.Code, r.Stderr)
 	}
