@@ -90,8 +90,8 @@ func lookalikes(dir string) string {
 	switch {
 	case len(folders) > 0:
 		return "; there are in " + nameList(folders)
-	case brokenPieces(dir) != "":
-		return "; " + brokenPieces(dir)
+	case BrokenPieces(dir) != "":
+		return "; " + BrokenPieces(dir)
 	case len(parts) > 0:
 		return "; downloads may be unfinished: " + nameList(parts)
 	}

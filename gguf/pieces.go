@@ -369,8 +369,8 @@ func (o *opener) modelNames(dir string) ([]string, error) {
 	return names, err
 }
 
-// brokenPieces says of which files the pieces in a folder cannot be joined.
-func brokenPieces(dir string) string {
+// BrokenPieces says of which files the pieces in a folder cannot be joined, and why; "" for none.
+func BrokenPieces(dir string) string {
 	var faults []string
 	for _, set := range piecesIn(dir) {
 		if set.fault != "" {

@@ -103,7 +103,7 @@ func TestEditInPlaceNamesTheKeyThatHelps(t *testing.T) {
 // TestEditInPlaceKeepsWhatVouches refuses a model beside which anything says what its bytes are,
 // and leaves it as it is: a folder that is sound stays so.
 func TestEditInPlaceKeepsWhatVouches(t *testing.T) {
-	for _, name := range []string{"SHA256SUMS", "sha256sum.txt", "checksums.txt", "*.sha256", "bare.sha256", "pin.json.zst", "model.sig", "MANIFEST.sha256"} {
+	for _, name := range []string{"SHA256SUMS", "sha256sum.txt", "checksums.txt", "*.sha256", "bare.sha256", "pin.json.zst", "model.sig", "MANIFEST.sha256", "above/MANIFEST.sha256", "above/SHA256SUMS"} {
 		file := writeModel(t, smallK3(), 1)[0]
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -116,6 +116,10 @@ func TestEditInPlaceKeepsWhatVouches(t *testing.T) {
 			beside = file + ".sha256"
 		case "bare.sha256":
 			beside, line = file+".sha256", line[:64]
+		case "above/MANIFEST.sha256", "above/SHA256SUMS":
+			folder := filepath.Dir(file)
+			beside = filepath.Join(filepath.Dir(folder), filepath.Base(name))
+			line = line[:66] + filepath.Base(folder) + "/" + line[66:]
 		case "pin.json.zst":
 			succeed(t, "pin", "-o", beside, file)
 		}

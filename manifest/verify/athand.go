@@ -2,7 +2,6 @@ package verify
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -17,7 +16,6 @@ import (
 	"ggufreap/gguf/words"
 	"ggufreap/manifest"
 	"ggufreap/manifest/lists"
-	"ggufreap/manifest/sign"
 )
 
 // A claim is what somebody says of a file of the folder, or of one beside it.
@@ -52,24 +50,6 @@ func (v *verifier) gatherClaims() error {
 		}
 	}
 	return nil
-}
-
-// VouchedBy returns what beside a model says which bytes it has, "" for nothing: a release's list
-// of sums, pin or signature, or what [Release] would hold its files against.
-func VouchedBy(m *gguf.Model) (string, error) {
-	v := &verifier{dir: filepath.Dir(m.Paths()[0]), report: newReport(m.Name), models: []*gguf.Model{m}}
-	for _, name := range slices.Concat([]string{manifest.SumsName, manifest.PinName}, sign.Names) {
-		switch _, err := os.Lstat(v.path(name)); {
-		case err == nil:
-			return name, nil
-		case !errors.Is(err, fs.ErrNotExist):
-			return "", err
-		}
-	}
-	if err := v.gatherClaims(); err != nil || len(v.claims) == 0 {
-		return "", err
-	}
-	return v.claims[0].by, nil
 }
 
 // readClaims reads a list of sums of another program. What it says of files that are not

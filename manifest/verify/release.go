@@ -446,7 +446,7 @@ func (v *verifier) openModels(names []string) error {
 		v.reportModel(m)
 	}
 	if len(names) == 0 {
-		v.report.find(KindStructure, "", "there is no model file to check")
+		v.report.find(KindStructure, "", strings.TrimSuffix("there is no model file to check; "+gguf.BrokenPieces(v.dir), "; "))
 	}
 	slices.SortStableFunc(v.models, func(a, b *gguf.Model) int {
 		return cmp.Or(cmp.Compare(beside(a), beside(b)), cmp.Compare(b.TensorBytes(), a.TensorBytes()))

@@ -500,3 +500,16 @@ func TestUnsettledShardIsFound(t *testing.T) {
 		}
 	}
 }
+
+// TestBrokenPiecesAreFound says of a folder of which no piece begins like a model why that is.
+func TestBrokenPiecesAreFound(t *testing.T) {
+	dir := t.TempDir()
+	for name, data := range map[string]string{"m.gguf.part1of2": "", "m.gguf.part2of2": "more"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := mustVerify(t, dir, Options{Fast: true}); !has(r, KindStructure, "", "m.gguf.part1of2 is empty") {
+		t.Errorf("got %+v", r.Findings)
+	}
+}
