@@ -40,9 +40,9 @@ removes them, and it must be signed again.
 
 Evidence is evidence.yaml of the folder, unless --evidence or the card name
 other files. --bom writes a bill of materials in the form of CycloneDX 1.6: the
-model, its files with their SHA-256, and its source as ancestor. A file there
-that is no such bill or script of this program is replaced with --force alone,
-and one that is no card never becomes one.
+model, its files with their SHA-256, and its source as ancestor. Where another
+file lies at the path of the bill or of a script, only --force replaces it; at
+the path of the card it is always refused.
 
 Flags:
 

@@ -63,5 +63,6 @@ func TestStreamsThatCannotBe(t *testing.T) {
 		refuse(t, "neither a file nor a folder", append(command, "pipe")...)
 		refuse(t, "neither a file nor a folder", append(command, "/dev/null")...)
 	}
+	refuse(t, "a model cannot be read from standard input", "verify", "--source", "-", "small.gguf")
 	refuse(t, "- in place of the path, and < pipe behind the command", "pin", "--check", "pipe", "small.gguf")
 }

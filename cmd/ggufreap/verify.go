@@ -206,6 +206,9 @@ func sourceOfRelease(con *ui.Console, c *cli.Context) (*manifest.Pin, error) {
 	if path == "" {
 		return nil, nil
 	}
+	if err := checkModelPath(path); err != nil {
+		return nil, err
+	}
 	m, err := openPath(con, path, nil)
 	if err != nil {
 		return nil, err
