@@ -133,6 +133,7 @@ func openAddresses(con *ui.Console, c *cli.Context, addresses []string, options 
 	if err != nil {
 		return nil, err
 	}
+	expectConnections(cmp.Or(fetch.Connections, remote.DefaultConnections))
 	folder, name, err := hub.Open(c.Context, con, fetch, addresses...)
 	if err != nil {
 		return nil, err

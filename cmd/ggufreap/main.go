@@ -16,15 +16,14 @@
 // Tests that need the built program, to kill it, limit it or give it what is hostile, stand
 // below tests/, a package for each noun, and share what internal/programtest has.
 //
-// main.go turns signals into an end, and exitcode.go errors into exit codes.
+// main.go turns signals into an end, exitcode.go errors into exit codes, and collector.go says how
+// much memory may be used.
 package main
 
 import (
 	"context"
 	"errors"
 	"os"
-	"runtime"
-	"runtime/debug"
 	"time"
 
 	"ggufreap/cmd/ggufreap/internal/args"
@@ -49,30 +48,6 @@ func main() {
 		endBy(by.signal)
 	}
 	os.Exit(code)
-}
-
-// The collector's settings.
-const (
-	firstCollection  = 32 << 20  // bytes of memory before the first one
-	collectorPercent = 40        // GOGC from then on
-	memoryGoal       = 104 << 20 // GOMEMLIMIT from then on
-)
-
-// tuneCollector lets the memory of a small task be: reading the largest headers leaves
-// little garbage, and most commands end before there is a first collection. Behind it
-// memory counts more than time, so that a small file full of oddities takes less than
-// 64 MiB, and large models what the program promises. GOGC and GOMEMLIMIT turn this off.
-func tuneCollector() {
-	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
-		return
-	}
-	debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(firstCollection)
-	first := new([16]byte) // goes at the first collection
-	runtime.AddCleanup(first, func(struct{}) {
-		debug.SetGCPercent(collectorPercent)
-		debug.SetMemoryLimit(memoryGoal)
-	}, struct{}{})
 }
 
 // run is the whole program: line[0] is its name. It returns the exit code.

@@ -20,7 +20,8 @@ import (
 const DefaultEndpoint = "https://huggingface.co"
 
 const (
-	defaultConnections = 16
+	// DefaultConnections is how many ranges are fetched at once where nobody says.
+	DefaultConnections = 16
 	maxConnections     = 256
 	defaultIdle        = 30 * time.Second
 	// maxHeader bounds what a server may send before a body. The hub's answers have
@@ -89,7 +90,7 @@ func NewClient(ctx context.Context, o Options) (*Client, error) {
 		return nil, fmt.Errorf("the hub's endpoint is not an address like %s", DefaultEndpoint)
 	}
 	if o.Connections <= 0 {
-		o.Connections = defaultConnections
+		o.Connections = DefaultConnections
 	}
 	o.Connections = min(o.Connections, maxConnections)
 	if o.Idle <= 0 {
