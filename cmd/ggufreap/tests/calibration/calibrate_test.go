@@ -71,6 +71,32 @@ func interruptedAfter(t *testing.T, wait time.Duration, args ...string) programt
 	return programtest.RunCommand(t, cmd)
 }
 
+// interruptedWhile interrupts runs of the program sooner or later, until one is interrupted at
+// the moment that is meant: that reports 0, before it less, and behind it more.
+func interruptedWhile(t *testing.T, moment func(programtest.Result) int, args ...string) {
+	t.Helper()
+	const closest = 10 * time.Millisecond
+	early, late := time.Duration(0), time.Duration(0) // none was late
+	for range 60 {
+		wait := (early + late) / 2
+		if late == 0 {
+			wait = max(early*3/2, 300*time.Millisecond)
+		}
+		switch m := moment(interruptedAfter(t, wait, args...)); {
+		case m == 0:
+			return
+		case m < 0:
+			early = wait
+		default:
+			late = wait
+		}
+		if late != 0 && late-early < closest { // the machine is not as busy as it was
+			early, late = early/2, late*2
+		}
+	}
+	t.Fatal("no run was interrupted at the moment that is meant")
+}
+
 // fails runs the program and wants an error with the given words.
 func fails(t *testing.T, want string, args ...string) {
 	t.Helper()
@@ -362,7 +388,7 @@ func TestCalibrateResumedWhileWriting(t *testing.T) {
 	withEngine(t)
 	t.Chdir(t.TempDir())
 	args := func(out string, more ...string) []string {
-		return append([]string{"calibrate", "--quiet", "--self-text", "3000", "--seed", "8", "-o", out}, append(more, model)...)
+		return append([]string{"calibrate", "--quiet", "--self-text", "16000", "--seed", "8", "-o", out}, append(more, model)...)
 	}
 	for _, dir := range []string{"whole", "part"} {
 		if err := os.Mkdir(dir, 0o777); err != nil {
@@ -370,15 +396,19 @@ func TestCalibrateResumedWhileWriting(t *testing.T) {
 		}
 	}
 	programtest.Succeed(t, args("whole/s.npz")...)
-	interrupted := false
-	for wait := 300 * time.Millisecond; !interrupted && wait < 5*time.Minute; wait = wait * 5 / 4 {
-		r := interruptedAfter(t, wait, args("part/s.npz", "--force")...)
-		if r.Code == programtest.OK {
-			t.Fatal("no run was interrupted while the model wrote")
+	interruptedWhile(t, func(r programtest.Result) int {
+		switch {
+		case strings.Contains(r.Stderr, "what the model wrote is in part/s.checkpoint") && programtest.Exists("part/s.checkpoint"):
+			return 0
+		case r.Code == programtest.OK || strings.Contains(r.Stderr, "--resume goes on"):
+			for _, ending := range []string{".npz", ".json", ".self.jsonl", ".checkpoint"} {
+				os.Remove("part/s" + ending)
+			}
+			return 1
 		}
-		interrupted = strings.Contains(r.Stderr, "what the model wrote is in part/s.checkpoint") && programtest.Exists("part/s.checkpoint")
-	}
-	fails(t, "self-written text was", "calibrate", "--resume", "--self-text", "3000", "--seed", "9", "-o", "part/s.npz", model)
+		return -1
+	}, args("part/s.npz", "--force")...)
+	fails(t, "self-written text was", "calibrate", "--resume", "--self-text", "16000", "--seed", "9", "-o", "part/s.npz", model)
 	programtest.Succeed(t, args("part/s.npz", "--resume")...)
 	for _, ending := range []string{".npz", ".json", ".self.jsonl"} {
 		if !bytes.Equal(programtest.ReadFile(t, "part/s"+ending), programtest.ReadFile(t, "whole/s"+ending)) {
