@@ -41,6 +41,10 @@ test-cross: ## plans and releases on emulated processors of other kinds
 	@sh .ci/test-cross
 
 # As root, with Slurm, GNU parallel and Snakemake, which are installed when they are missing.
+.PHONY: test-jobs
+test-jobs: ## the Kubernetes Jobs of CLUSTER.md, decoded strictly and run for each index
+	cd testdata/kubernetes && go test ./...
+
 .PHONY: test-cluster
 test-cluster: ## the scripts of CLUSTER.md, run by Slurm, parallel, Snakemake
 	@.ci/test-cluster

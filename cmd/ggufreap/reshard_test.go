@@ -15,24 +15,6 @@ import (
 	"ggufreap/manifest/stage"
 )
 
-// snapshot reads every file of a folder.
-func snapshot(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := map[string]string{}
-	for _, e := range entries {
-		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[e.Name()] = string(data)
-	}
-	return files
-}
-
 // TestReshardAndBack cuts a model in every way, cuts that anew, and merges it into the
 // file that it was.
 func TestReshardAndBack(t *testing.T) {
@@ -81,7 +63,7 @@ func TestReshardAndBack(t *testing.T) {
 func TestReshardDryRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	source := write(t, smallMoE(), gguf.Split{Shards: 2})[0]
-	before := snapshot(t, ".")
+	before := folder(t, ".")
 	var planned, written struct {
 		Folder      *string
 		TensorBytes int64 `json:"tensor_bytes"`
@@ -93,7 +75,7 @@ func TestReshardDryRun(t *testing.T) {
 	if err := json.Unmarshal([]byte(succeed(t, "reshard", "--json", "--dry-run", "--shards", "4", source)), &planned); err != nil {
 		t.Fatal(err)
 	}
-	if after := snapshot(t, "."); len(after) != len(before) {
+	if after := folder(t, "."); len(after) != len(before) {
 		t.Errorf("a dry run left %d files, there were %d", len(after), len(before))
 	}
 	if err := json.Unmarshal([]byte(succeed(t, "reshard", "--json", "-o", "out", "--shards", "4", source)), &written); err != nil {

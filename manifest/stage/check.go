@@ -37,6 +37,19 @@ func (f *Folder) claimNames() error {
 	return nil
 }
 
+// checkRead refuses a folder in which some name leads to a source, whose files are given, or to
+// an input.
+func (f *Folder) checkRead(sources []fs.FileInfo) error {
+	inputs, err := statAll(f.options.Inputs)
+	if err != nil {
+		return err
+	}
+	if err := f.checkSources("source", f.options.Sources, sources); err != nil {
+		return err
+	}
+	return f.checkSources("input", f.options.Inputs, inputs)
+}
+
 // checkSources refuses a folder in which some name leads to a file that is read.
 func (f *Folder) checkSources(what string, paths []string, sources []fs.FileInfo) error {
 	if len(sources) == 0 {

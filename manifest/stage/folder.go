@@ -208,14 +208,7 @@ func (f *Folder) openFolder(head *journalHead, sources []fs.FileInfo) error {
 	if err != nil {
 		return err
 	}
-	inputs, err := statAll(f.options.Inputs)
-	if err != nil {
-		return err
-	}
-	if err := f.checkSources("source", f.options.Sources, sources); err != nil {
-		return err
-	}
-	if err := f.checkSources("input", f.options.Inputs, inputs); err != nil {
+	if err := f.checkRead(sources); err != nil {
 		return err
 	}
 	unfinished, err := f.hasJournal()

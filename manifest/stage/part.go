@@ -120,14 +120,7 @@ func (p *PartFolder) open(head *journalHead, sources []fs.FileInfo) error {
 	if f.dir, err = f.disk.Make(f.path); err != nil {
 		return err
 	}
-	inputs, err := statAll(f.options.Inputs)
-	if err != nil {
-		return err
-	}
-	if err := f.checkSources("source", f.options.Sources, sources); err != nil {
-		return err
-	}
-	if err := f.checkSources("input", f.options.Inputs, inputs); err != nil {
+	if err := f.checkRead(sources); err != nil {
 		return err
 	}
 	entries, err := f.dir.List()

@@ -2,6 +2,7 @@ package calibration
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,7 +19,8 @@ func smallDisk(t *testing.T, options string) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
-		t.Skipf("a file system cannot be mounted here: %v", err)
+		fmt.Printf("calibrate: full disk: NOT RUN: a file system cannot be mounted here: %v\n", err)
+		t.Skip(err)
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
