@@ -25,10 +25,12 @@
 //
 // # Where things are
 //
-// folder.go has a folder's life from Open to Close, check.go what Open refuses, write.go
-// all shards and the documents, shard.go one shard from what is there to its end, keeper.go
-// what is made durable when, publish.go the end. share.go, part.go and place.go have a part
-// of a release, records.go its record, gather.go and assemble.go how parts are joined.
+// release.go has what a folder is to hold, folder.go its life from Open on, check.go what Open
+// refuses, write.go all shards and the documents, shard.go one shard from what is there to its
+// end, keeper.go what is made durable when, publish.go the end, leave.go a run that ends before.
+// share.go has which part of a release a task does, part.go the folder of one, partfound.go what
+// an earlier task of it left, partwrite.go the rest, place.go how its files get their names,
+// records.go its record; gather.go and assemble.go how parts are joined.
 // journal.go is the journal, origin.go what it says a release is made from. The digests of
 // what is written are those of package manifest, the file system is behind internal/disk.
 package stage

@@ -1,12 +1,9 @@
 package stage
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -14,8 +11,6 @@ import (
 	"ggufreap/gguf"
 	"ggufreap/gguf/words"
 	"ggufreap/manifest"
-	"ggufreap/manifest/internal/pass"
-	"ggufreap/manifest/lists"
 	"ggufreap/manifest/parts"
 	"ggufreap/manifest/stage/internal/disk"
 )
@@ -38,12 +33,6 @@ type PartFolder struct {
 	found int               // shards that an earlier task had written
 	ended bool              // the record is there
 	redo  string            // why an earlier record does not count
-}
-
-// A shardDone is what is known of a shard that has its name.
-type shardDone struct {
-	sum     manifest.Sum
-	tensors []manifest.Tensor
 }
 
 // ErrInPieces says that a release is written by one run where it is to be written in parts, or
@@ -181,67 +170,6 @@ func isRunPart(name string, names map[string]bool) bool {
 	return record || note || names[before[:at]]
 }
 
-// findDone takes over what an earlier task of this part has done, as far as it is there.
-func (p *PartFolder) findDone() error {
-	was, name, redo, err := p.keeper().find(p.share.recordName(), p.share.noteName())
-	if p.redo = redo; was == nil || err != nil {
-		return err
-	}
-	p.adopt(was)
-	p.found = len(p.done)
-	if name == p.share.recordName() && len(p.done) == len(p.shards) && p.hasDocuments(was) {
-		p.record, p.ended = was, true
-	}
-	return nil
-}
-
-// adopt takes over the shards of a record whose files have the sizes that it says.
-func (p *PartFolder) adopt(was *parts.Record) {
-	rest := was.Tensors
-	for _, file := range was.Files {
-		i := file.Number - 1
-		tensors := rest[:file.Tensors]
-		rest = rest[file.Tensors:]
-		if !slices.Contains(p.shards, i) || !p.fits(i, file, tensors) {
-			continue
-		}
-		if err := p.hasSize(file.Name, file.Size); err != nil {
-			p.redo = err.Error()
-			continue
-		}
-		p.done[i] = shardDone{file.SHA256, tensors}
-	}
-}
-
-// fits reports whether what a record says of a shard is what headers tell.
-func (p *PartFolder) fits(i int, file parts.File, tensors []manifest.Tensor) bool {
-	want := p.draft.Tensors(i)
-	if file.Name != p.folder.release.shardName(i) || file.Size != p.folder.release.Layout.Shards[i].Size || len(tensors) != len(want) {
-		return false
-	}
-	for n := range want {
-		if tensors[n].Name != want[n].Name || tensors[n].SlabCount() != want[n].SlabCount() {
-			return false
-		}
-	}
-	return true
-}
-
-// hasSize returns an error when a file of the folder is not a regular one of that size.
-func (p *PartFolder) hasSize(name string, size int64) error {
-	return checkSize(p.folder.dir, name, size)
-}
-
-// hasDocuments reports whether the documents that a record lists are there.
-func (p *PartFolder) hasDocuments(was *parts.Record) bool {
-	for _, d := range was.Documents {
-		if p.hasSize(d.Name, d.Size) != nil {
-			return false
-		}
-	}
-	return true
-}
-
 // checkRoom makes sure that the file system takes what is still to be written of the part.
 func (p *PartFolder) checkRoom() error {
 	f := &p.folder
@@ -265,45 +193,6 @@ func (p *PartFolder) checkRoom() error {
 	return nil
 }
 
-// Recheck reads every shard and document that an earlier task has written. What is not what
-// its record says is written again.
-func (p *PartFolder) Recheck(ctx context.Context) error {
-	found := slices.Sorted(maps.Keys(p.done))
-	wrong := make([]error, len(found))
-	err := pass.ForEach(ctx, len(found), p.folder.options.Workers, func(ctx context.Context, n int, w *pass.Worker) error {
-		name := p.folder.release.shardName(found[n])
-		sum, err := p.folder.sum(ctx, name, w)
-		if want := p.done[found[n]].sum; err == nil && sum != want {
-			err = fmt.Errorf("%q: sha256 is %s, its record says %s", name, sum, want)
-		}
-		wrong[n] = err
-		return ctx.Err()
-	})
-	if err != nil {
-		return err
-	}
-	for n, err := range wrong {
-		if err != nil {
-			delete(p.done, found[n])
-			p.again(err)
-		}
-	}
-	for _, d := range p.record.Documents {
-		if err := p.checkFile(lists.FileSum{Name: d.Name, SHA256: d.SHA256}, d.Size); err != nil {
-			p.again(err)
-		}
-	}
-	return nil
-}
-
-// again says why the record that was found does not count.
-func (p *PartFolder) again(why error) {
-	p.found, p.redo = len(p.done), why.Error()
-	if p.ended {
-		p.record.Documents, p.ended = nil, false
-	}
-}
-
 // Shards returns which shards the part has, by number from 0.
 func (p *PartFolder) Shards() []int { return p.shards }
 
@@ -316,185 +205,8 @@ func (p *PartFolder) Bytes() int64 {
 	return n
 }
 
-// Found says what an earlier task of this part had done: how many shards, whether that was
-// all, and why something of it does not count.
-func (p *PartFolder) Found() (shards int, all bool, redo string) { return p.found, p.ended, p.redo }
-
 // Traffic returns how many bytes this run has read and written.
 func (p *PartFolder) Traffic() (read, written int64) { return p.folder.Traffic() }
-
-// Write writes what the part lacks, and its record, which it returns. The first part writes
-// the documents too, whose data are given by name. When all parts were joined meanwhile, that
-// is [ErrFinished].
-func (p *PartFolder) Write(ctx context.Context, documents map[string][]byte) (*parts.Record, error) {
-	if p.ended {
-		return p.record, nil
-	}
-	if err := p.writeDocuments(documents); err != nil {
-		return nil, err
-	}
-	err := p.writeShards(ctx)
-	if _, gone := errors.AsType[goneError](err); gone && p.joined() {
-		return nil, p.folder.refuse(ErrFinished)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return p.finish()
-}
-
-// joined reports whether all parts were joined since the folder was opened: another task of
-// this part has then done the same.
-func (p *PartFolder) joined() bool {
-	list, err := p.folder.dir.Open(manifest.SumsName)
-	return err == nil && list.Close() == nil
-}
-
-func (p *PartFolder) writeDocuments(documents map[string][]byte) error {
-	if p.share.Part != 1 {
-		return nil
-	}
-	for _, name := range p.folder.release.Documents {
-		data, given := documents[name]
-		if !given {
-			continue // it is made of the whole release
-		}
-		sum, err := p.place(name, func(w io.Writer) error {
-			_, err := w.Write(data)
-			return err
-		})
-		if err != nil {
-			return p.folder.wrap(name, err)
-		}
-		p.record.Documents = append(p.record.Documents, parts.Document{Name: name, Size: int64(len(data)), SHA256: sum})
-	}
-	return nil
-}
-
-// writeShards writes the shards that are not done.
-func (p *PartFolder) writeShards(ctx context.Context) error {
-	var left []int
-	var bytes int64
-	for _, i := range p.shards {
-		if _, done := p.done[i]; !done {
-			left = append(left, i)
-			bytes += p.folder.release.Layout.Shards[i].Size
-		}
-	}
-	count := pass.NewMeter(bytes, p.folder.options.Progress)
-	return pass.ForEach(ctx, len(left), p.folder.options.Workers, func(ctx context.Context, n int, w *pass.Worker) error {
-		i := left[n]
-		file := &stagedFile{FileSum: lists.FileSum{Name: p.folder.release.shardName(i)}}
-		job := shardJob{i: i, file: file, shard: p.folder.release.Layout.Shards[i], draft: p.draft, count: count, Worker: w}
-		if err := p.writeShard(ctx, job); err != nil {
-			return p.folder.wrap(file.Name, err)
-		}
-		return p.note(i, file.SHA256)
-	})
-}
-
-// writeShard writes a shard under a temporary name, and gives it its own.
-func (p *PartFolder) writeShard(ctx context.Context, job shardJob) error {
-	file, temporary, err := p.create(job.file.Name)
-	if err != nil {
-		return err
-	}
-	out := &drainedFile{file, 0}
-	passage := p.folder.newPassage(job)
-	err = file.Reserve(job.shard.Size)
-	if err == nil {
-		err = job.shard.WriteFrom(ctx, io.MultiWriter(out, passage.hasher, job.count), 0, job.CopyBuffer(), passage.begin)
-	}
-	if err == nil {
-		err = passage.draft.End()
-	}
-	if err == nil {
-		err = p.settle(file)
-	}
-	if closeErr := file.Close(); err == nil {
-		err = closeErr
-	}
-	job.file.SHA256 = passage.hasher.Sum()
-	if err == nil {
-		err = p.name(temporary, job.file.FileSum, job.shard.Size)
-	}
-	if err != nil {
-		if !p.direct { // else another task may have made its own of that name
-			p.dir.Remove(temporary)
-		}
-		return err
-	}
-	p.folder.read.Add(job.shard.TensorBytes())
-	p.folder.written.Add(out.size)
-	return nil
-}
-
-// settle makes a file durable, and makes sure that it is where it was made and that the source
-// has been itself until then.
-func (p *PartFolder) settle(file disk.OutputFile) error {
-	if err := file.Sync(); err != nil {
-		return err
-	}
-	if err := p.folder.here(); err != nil {
-		return err
-	}
-	if err := file.Named(); err != nil {
-		return goneError{err}
-	}
-	if p.folder.options.Unchanged == nil {
-		return nil
-	}
-	if err := p.folder.options.Unchanged(); err != nil {
-		return fmt.Errorf("the source changed while it was read: %w", err)
-	}
-	return nil
-}
-
-// note takes note of a shard that has its name, and writes that down from time to time.
-func (p *PartFolder) note(i int, sum manifest.Sum) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.done[i] = shardDone{sum, p.draft.Tensors(i)}
-	p.noted += p.folder.release.Layout.Shards[i].Size
-	if len(p.done) == len(p.shards) || p.noted*unkeptShare < p.Bytes() {
-		return nil
-	}
-	p.noted = 0
-	p.fill()
-	if _, err := p.place(p.share.noteName(), p.record.Encode); err != nil {
-		return p.folder.wrap(p.share.noteName(), err)
-	}
-	return nil
-}
-
-// fill puts into the record what is done.
-func (p *PartFolder) fill() {
-	p.record.Files, p.record.Tensors = nil, nil
-	for _, i := range p.shards {
-		done, ok := p.done[i]
-		if !ok {
-			continue
-		}
-		size := p.folder.release.Layout.Shards[i].Size
-		p.record.Add(i+1, manifest.File{Name: p.folder.release.shardName(i), Size: size, SHA256: done.sum}, done.tensors)
-	}
-}
-
-// finish writes the record.
-func (p *PartFolder) finish() (*parts.Record, error) {
-	p.fill()
-	if p.joined() {
-		return nil, p.folder.refuse(ErrFinished)
-	}
-	if _, err := p.place(p.share.recordName(), p.record.Encode); err != nil {
-		return nil, p.folder.wrap(p.share.recordName(), err)
-	}
-	p.ended = true
-	if err := ignoreMissing(p.folder.dir.Remove(p.share.noteName())); err != nil {
-		return nil, p.folder.wrap(p.share.noteName(), err)
-	}
-	return p.record, p.folder.syncNames()
-}
 
 // Close ends the writing. What has its name stays.
 func (p *PartFolder) Close() error {
