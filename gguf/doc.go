@@ -35,4 +35,10 @@
 //
 // Reading is header work only. Long arrays stay where they are in the file and are
 // decoded when asked for; no data byte is read until a tensor's reader is used.
+//
+// scanner.go reads the parts of a header within bounds, scanvalue.go a value; header.go puts
+// them together. open.go finds the files of a model from a path: shardname.go and shardset.go
+// by the names of shards, pieces.go by those of pieces that are to be joined (joined.go),
+// hubcache.go in a hub's cache. problem.go has what is wrong with them, diagnose.go what a file
+// is that is no model.
 package gguf

@@ -10,11 +10,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
-
-	"ggufreap/gguf/words"
 )
 
 // Files are cut by bytes, to be joined with cat, in these ways. The first group of a pattern is
@@ -46,9 +43,6 @@ func letters(s string) int {
 	}
 	return n
 }
-
-// mostPieces is how many pieces a message names.
-const mostPieces = 20
 
 // A pieceSet is a file that is cut into pieces.
 type pieceSet struct {
@@ -172,149 +166,6 @@ func beginsWithMagic(path string) bool {
 	return err == nil && string(head) == magic
 }
 
-// pieceFault says why pieces in order cannot be joined, or "". How many there are some names
-// tell, and the header of the whole tells when the last are missing. All but the last are of one
-// size where names do not count them.
-func pieceFault(whole string, list []piece, from int) string {
-	count := cmp.Or(list[0].count, list[len(list)-1].number-from+1)
-	for _, p := range list {
-		if p.count != list[0].count || p.number-from >= count {
-			return fmt.Sprintf("%s is cut into pieces whose names contradict each other: %s and %s", whole, base(list[0].path), base(p.path))
-		}
-	}
-	if missing := count - len(list); missing > 0 {
-		return fmt.Sprintf("%s is cut into %s, of which %d %s missing: there are %s", whole, words.Count(count, "piece"), missing, words.Verb(missing, "is", "are"), pieceList(list))
-	}
-	for _, p := range list {
-		if p.size == 0 {
-			return fmt.Sprintf("%s is cut into %s, of which %s is empty", whole, words.Count(count, "piece"), base(p.path))
-		}
-	}
-	for _, p := range list[:len(list)-1] {
-		if list[0].count == 0 && p.size != list[0].size {
-			return fmt.Sprintf("%s is cut into %s of one size but for the last: %s", whole, words.Count(count, "piece"), smallPiece(list))
-		}
-	}
-	return ""
-}
-
-// smallPiece says which piece may not be whole: one before the last that is smaller than another
-// there, or the first of two that is smaller than the last. It is "" where there is none: the
-// last alone may have any size, and split -n makes it the largest.
-func smallPiece(list []piece) string {
-	alike := list[:max(len(list)-1, min(len(list), 2))]
-	largest := slices.MaxFunc(alike, func(a, b piece) int { return cmp.Compare(a.size, b.size) })
-	for _, p := range list[:len(list)-1] {
-		if p.size < largest.size {
-			return fmt.Sprintf("%s may not be whole: it has %s, %s has %s", base(p.path), words.Count(p.size, "byte"), base(largest.path), words.Group(largest.size))
-		}
-	}
-	return ""
-}
-
-// pieceList names pieces in their order; of many the first and the last.
-func pieceList(list []piece) string {
-	var shown []string
-	for _, p := range list {
-		shown = append(shown, base(p.path))
-	}
-	if len(shown) > mostPieces {
-		shown = slices.Concat(shown[:mostPieces-1], []string{"..."}, shown[len(shown)-1:])
-	}
-	return strings.Join(shown, ", ")
-}
-
-// A Joined is a file of a model that is read from pieces, as if cat had joined them.
-type Joined struct {
-	File   string   // the name that it would have, in the folder of its pieces
-	Pieces []string // paths, in order
-}
-
-// Joined returns the files of the model that are read from pieces.
-func (m *Model) Joined() []Joined {
-	var list []Joined
-	for _, f := range m.Files {
-		if s, ok := f.r.(*joinedSource); ok {
-			list = append(list, Joined{f.Name, s.paths()})
-		}
-	}
-	return list
-}
-
-// A joinedSource is the pieces of a file, read as one.
-type joinedSource struct {
-	parts []*sourceFile
-	ends  []int64 // byte of the whole where each ends
-}
-
-// joined looks at pieces without opening them.
-func (p *filePool) joined(paths []string) (*joinedSource, error) {
-	s := &joinedSource{}
-	var end int64
-	for _, path := range paths {
-		part, err := p.source(path)
-		if err != nil {
-			return nil, err
-		}
-		end = AddSize(end, part.info.Size())
-		s.parts, s.ends = append(s.parts, part), append(s.ends, end)
-	}
-	return s, nil
-}
-
-// doubt says which piece may be at fault where what they make is not sound. Names may tell how
-// many pieces there are.
-func (s *joinedSource) doubt(count int) string {
-	var list []piece
-	for _, part := range s.parts {
-		list = append(list, piece{path: part.path, size: part.info.Size()})
-	}
-	last := base(list[len(list)-1].path)
-	switch small := smallPiece(list); {
-	case small != "":
-		return small
-	case count > 0:
-		return "one of them, most likely the last, " + last + ", may not be whole"
-	}
-	return "one behind " + last + " may be missing"
-}
-
-func (s *joinedSource) size() int64 { return s.ends[len(s.ends)-1] }
-
-func (s *joinedSource) paths() []string {
-	paths := make([]string, len(s.parts))
-	for i, part := range s.parts {
-		paths[i] = part.path
-	}
-	return paths
-}
-
-// ReadAt fills p as that of a [sourceFile] does.
-func (s *joinedSource) ReadAt(p []byte, off int64) (int, error) {
-	done := 0
-	for i := sort.Search(len(s.ends), func(i int) bool { return s.ends[i] > off }); done < len(p); i++ {
-		at := off + int64(done)
-		if i >= len(s.parts) {
-			return done, &readError{s.parts[len(s.parts)-1].path, s.parts[len(s.parts)-1].info.Size(), fmt.Errorf("the last piece ends here: %w", io.ErrUnexpectedEOF)}
-		}
-		part := p[done:min(int64(len(p)), int64(done)+s.ends[i]-at)]
-		n, err := s.parts[i].ReadAt(part, at-s.ends[i]+s.parts[i].info.Size())
-		if done += n; n < len(part) {
-			return done, err
-		}
-	}
-	return done, nil
-}
-
-// Unchanged looks at the pieces again.
-func (s *joinedSource) Unchanged() error {
-	var errs []error
-	for _, part := range s.parts {
-		errs = append(errs, part.Unchanged())
-	}
-	return errors.Join(errs...)
-}
-
 // wholeOf returns the path of the file that path is a piece of, or of which only pieces are
 // there, and the path itself for any other.
 func (o *opener) wholeOf(path string) (string, error) {
@@ -367,16 +218,4 @@ func (o *opener) modelNames(dir string) ([]string, error) {
 	}
 	slices.Sort(names)
 	return names, err
-}
-
-// BrokenPieces says of which files the pieces in a folder cannot be joined, and why; "" for none.
-func BrokenPieces(dir string) string {
-	var faults []string
-	for _, set := range piecesIn(dir) {
-		if set.fault != "" {
-			faults = append(faults, set.fault)
-		}
-	}
-	slices.Sort(faults)
-	return strings.Join(faults, "; ")
 }

@@ -8,10 +8,6 @@ import (
 	"math"
 )
 
-// inlineValue is the greatest encoded size that is held in memory, enough for a chat
-// template. A longer value stays a span of its file and is read again when asked for.
-const inlineValue = 64 << 10
-
 // maxWhole is the greatest encoded size that is given as a whole, larger than any
 // tokenizer. A file full of holes can hold a string of a terabyte.
 const maxWhole = 64 << 20
@@ -212,70 +208,6 @@ func (v Value) Text() (string, bool) {
 	return string(raw[8:]), true
 }
 
-// Each calls fn for every element of an array, in order, until fn returns an error.
-func (v Value) Each(fn func(i int64, e Value) error) error {
-	if v.typ != Array {
-		return fmt.Errorf("value is %s, not an array", v.typ)
-	}
-	items := v.elements()
-	for i := range v.count {
-		e := items.next()
-		if items.s.err != nil {
-			return items.s.err
-		}
-		if err := fn(i, e); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// An elementReader reads the elements of an array one after the other.
-type elementReader struct {
-	s    *scanner
-	elem ValueType
-	left int64
-}
-
-func (v Value) elements() *elementReader {
-	s := newScanner("array", v, v.Size())
-	s.big = v.order == binary.ByteOrder(binary.BigEndian)
-	s.skip(12, "array head")
-	return &elementReader{s, v.elem, v.count}
-}
-
-// next returns the next element, and the zero Value behind the last one or after a fault
-// of the scanner.
-func (r *elementReader) next() Value {
-	if r.left == 0 {
-		return Value{}
-	}
-	r.left--
-	return r.s.value(r.elem, 1)
-}
-
-// Uints returns the elements of an integer array, or one integer as a list of one.
-// It reports false for another type, a negative element, a read error, and more than
-// 64 MiB.
-func (v Value) Uints() ([]uint64, bool) {
-	if u, ok := v.Uint(); ok {
-		return []uint64{u}, true
-	}
-	if v.Size() > maxWhole {
-		return nil, false
-	}
-	var list []uint64
-	err := v.Each(func(_ int64, e Value) error {
-		u, ok := e.Uint()
-		if !ok {
-			return fmt.Errorf("element is %s", e.typ)
-		}
-		list = append(list, u)
-		return nil
-	})
-	return list, err == nil
-}
-
 // WithInt returns a value of the same integer type, byte order included, that holds n.
 func (v Value) WithInt(n int64) (Value, error) {
 	if _, ok := v.Int(); !ok && v.typ != Uint64 {
@@ -296,96 +228,4 @@ func (v Value) WithInt(n int64) (Value, error) {
 		return Value{}, fmt.Errorf("%d does not fit %s", n, v.typ)
 	}
 	return w, nil
-}
-
-const (
-	maxNesting = 8 // of arrays of arrays; llama.cpp reads none at all
-
-	// maxSteps bounds the strings and arrays in the arrays of a file, which have to be
-	// gone through one by one: eight million tokens and as many merges. A hole of a
-	// terabyte reads as endless empty ones.
-	maxSteps = 1 << 24
-)
-
-// typedValue reads a type word and a value of that type.
-func (s *scanner) typedValue() Value {
-	t := s.valueType("value type")
-	return s.value(t, 0)
-}
-
-// valueType reads a type word.
-func (s *scanner) valueType(what string) ValueType {
-	at := s.offset()
-	t := ValueType(s.u32(what))
-	if !t.known() {
-		s.fail(at, "%s %d is not known", what, uint32(t))
-		return 0
-	}
-	return t
-}
-
-// value reads one value of type t. Values that are short are copied, long ones stay
-// in the file.
-func (s *scanner) value(t ValueType, depth int) Value {
-	v := Value{typ: t, order: s.order()}
-	start := s.offset()
-	switch t {
-	case Text:
-		s.skip(s.length(1, "string"), "string")
-	case Array:
-		v.elem, v.count = s.array(depth)
-	default:
-		v.raw = bytes.Clone(s.next(int(t.fixedSize()), t.String()))
-	}
-	if s.err != nil {
-		return Value{}
-	}
-	if v.raw != nil {
-		return v
-	}
-	size := s.offset() - start
-	if size > inlineValue {
-		v.span = io.NewSectionReader(s.r, start, size)
-		return v
-	}
-	v.raw = s.reread(start, size)
-	return v
-}
-
-// reread returns a copy of the size bytes that were just passed over.
-func (s *scanner) reread(start, size int64) []byte {
-	raw := make([]byte, size)
-	if at := start - s.base; at >= 0 && at+size <= int64(len(s.buf)) {
-		copy(raw, s.buf[at:])
-		return raw
-	}
-	s.read(raw, start)
-	return raw
-}
-
-// array passes over an array and returns its element type and count.
-func (s *scanner) array(depth int) (ValueType, int64) {
-	if depth >= maxNesting {
-		s.fail(s.offset(), "arrays are nested deeper than %d", maxNesting)
-	}
-	elem := s.valueType("array element type")
-	at := s.offset()
-	count := s.length(elem.minSize(), "array")
-	if elem.fixedSize() == 0 {
-		if s.steps += count; s.steps > maxSteps {
-			s.fail(at, "with this array of %d, more than %d strings and arrays stand in arrays", count, maxSteps)
-			return 0, 0
-		}
-	}
-	switch elem {
-	case Text:
-		s.skipTexts(count, "string")
-	case Array:
-		for i := int64(0); i < count && s.err == nil; i++ {
-			s.array(depth + 1)
-		}
-	default:
-		s.skip(count*elem.fixedSize(), "array")
-	}
-	return elem, count
 }

@@ -3,12 +3,13 @@ package stage
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+
 	"ggufreap/manifest"
 	"ggufreap/manifest/internal/pass"
 	"ggufreap/manifest/lists"
 	"ggufreap/manifest/parts"
-	"maps"
-	"slices"
 )
 
 // findDone takes over what an earlier task of this part has done, as far as it is there.

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+
 	"ggufreap/manifest"
 	"ggufreap/manifest/internal/pass"
 	"ggufreap/manifest/lists"
 	"ggufreap/manifest/parts"
 	"ggufreap/manifest/stage/internal/disk"
-	"io"
 )
 
 // A shardDone is what is known of a shard that has its name.
