@@ -112,6 +112,18 @@ func elements(shape []uint64) (uint64, bool) {
 	return n, true
 }
 
+// CheckShape refuses dims that no tensor of a file has: more than four, or more elements than
+// a signed 64-bit count holds.
+func CheckShape(shape []uint64) error {
+	if len(shape) > maxDims {
+		return fmt.Errorf("%d dims, at most %d are possible", len(shape), maxDims)
+	}
+	if _, ok := elements(shape); !ok {
+		return fmt.Errorf("shape %v has more elements than any tensor", shape)
+	}
+	return nil
+}
+
 // rowLength returns the innermost dim: 1 for a scalar.
 func rowLength(shape []uint64) uint64 {
 	if len(shape) == 0 {

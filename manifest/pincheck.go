@@ -48,6 +48,9 @@ func (p *Pin) Validate() error {
 
 func (p *Pin) checkFiles() error {
 	a := p.Artifact
+	if a.Version != 2 && a.Version != 3 {
+		return fmt.Errorf("pin: GGUF version %d is not known; versions 2 and 3 are", a.Version)
+	}
 	if err := cmp.Or(checkText("model name", a.Name), checkText("architecture", a.Architecture)); err != nil {
 		return err
 	}
@@ -66,7 +69,7 @@ func (p *Pin) checkFiles() error {
 		if strings.ContainsRune(f.Name, '/') {
 			return fmt.Errorf("pin: file name %q names a folder too", f.Name)
 		}
-		if f.Size < 0 || f.Size > math.MaxInt64-total {
+		if f.Size < minFile || f.Size > math.MaxInt64-total {
 			return fmt.Errorf("pin: file %q has %d bytes", f.Name, f.Size)
 		}
 		total += f.Size
@@ -92,6 +95,9 @@ func (p *Pin) checkMetadata() error {
 		}
 		if _, err := gguf.ParseValueType(pair.Type); err != nil {
 			return fmt.Errorf("pin: key %q: %w", pair.Key, err)
+		}
+		if isSplitKey(pair.Key) {
+			return fmt.Errorf("pin: key %q says how the files are cut, which no pin has", pair.Key)
 		}
 	}
 	digest, err := digestPairs(p.Metadata)
@@ -208,6 +214,9 @@ func (t *Tensor) check() error {
 	if t.Shape == nil {
 		return errors.New("shape is missing")
 	}
+	if err := gguf.CheckShape(t.Shape); err != nil {
+		return err
+	}
 	if empty := Sum(blake3.Sum256(nil)); (t.BLAKE3 == empty) != (t.Size == 0) {
 		return fmt.Errorf("size is %d, and blake3 %s", t.Size, t.BLAKE3)
 	}
@@ -219,6 +228,9 @@ func (t *Tensor) check() error {
 	}
 	return t.Slabs.check(t)
 }
+
+// minFile is how long a file is that holds nothing: magic, version and two counts.
+const minFile = 24
 
 // check compares a table of ids with the tensor that it is, and wants of each expert all
 // others in some order.

@@ -65,10 +65,9 @@ func TestPinsThatContradictThemselves(t *testing.T) {
 		"more bytes of tensors":     {func(p *Pin) { p.Artifact.TensorBytes++ }, "bytes, the model says"},
 		"files too small for their tensors": {func(p *Pin) {
 			for i := range p.Files {
-				p.Files[i].Size = 0
+				p.Files[i].Size = minFile
 			}
-			p.Files[0].Size = p.Artifact.TensorBytes - 1
-			p.Artifact.FileBytes = p.Files[0].Size
+			p.Artifact.FileBytes = int64(len(p.Files)) * minFile
 		}, "in files of"},
 		"fewer shards than files": {func(p *Pin) { p.Artifact.Shards-- }, "shards, but 3 files"},
 		"no file":                 {func(p *Pin) { p.Files, p.Artifact.Shards, p.Artifact.FileBytes = nil, 0, 0 }, "0 shards, but 0 files"},
@@ -76,9 +75,17 @@ func TestPinsThatContradictThemselves(t *testing.T) {
 			p.Files[0].Size -= 1 << 40
 			p.Artifact.FileBytes -= 1 << 40
 		}, "has -"},
-		"files of too many bytes": {func(p *Pin) { p.Files[1].Size = math.MaxInt64 }, "bytes"},
-		"file twice":              {func(p *Pin) { p.Files[1].Name = p.Files[0].Name }, "a file name comes twice"},
-		"key twice":               {func(p *Pin) { p.Metadata[1].Key = p.Metadata[0].Key }, "comes twice"},
+		"files of too many bytes":          {func(p *Pin) { p.Files[1].Size = math.MaxInt64 }, "bytes"},
+		"file that is too short to be one": {func(p *Pin) { p.Files[1].Size += p.Files[0].Size - 23; p.Files[0].Size = 23 }, "has 23 bytes"},
+		"version that is none":             {func(p *Pin) { p.Artifact.Version = 4 }, "version 4 is not known"},
+		"key of a split":                   {func(p *Pin) { p.Metadata[len(p.Metadata)-1].Key = "split.payload" }, "says how the files are cut"},
+		"five dims":                        {func(p *Pin) { v := tensorNamed(p, exps); v.Shape = append(v.Shape, 1, 1) }, "5 dims, at most 4 are possible"},
+		"more elements than can be": {func(p *Pin) {
+			v := tensorNamed(p, "output.weight")
+			v.Type, v.Shape = "unknown(999)", []uint64{1 << 62, 1 << 62}
+		}, "more elements than any tensor"},
+		"file twice": {func(p *Pin) { p.Files[1].Name = p.Files[0].Name }, "a file name comes twice"},
+		"key twice":  {func(p *Pin) { p.Metadata[1].Key = p.Metadata[0].Key }, "comes twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, p := mustDraft(t, "out", modeltest.Contents(1), gguftest.MixedSlabs, 3)

@@ -26,8 +26,8 @@ share the source's blocks on disk where the file system can (XFS, Btrfs), and
 are copied elsewhere, or are hard links with --link. The source is only read.
 DIR gets the files, pin.json.zst and, last of all, MANIFEST.sha256; of a release
 its plan.json, its source's pin and its LICENSE too. The key reap.edited_keys
-names what was changed, so that "verify --source-pin" tells stated changes from
-others.
+names what was changed, so that "verify --source-pin" notes stated changes and
+finds others, and changes of what an engine computes with.
 
 With --in-place the new header takes the place of the old one where it has the
 same size, padding included: a number or a text of the same length fits, most

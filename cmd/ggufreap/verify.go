@@ -42,10 +42,11 @@ beside a model, such as a projector, is set aside. Of a repository in a hub's
 cache the snapshot of refs/main is checked.
 
 Only noted, unless --strict makes findings of them, are files that are no models
-and that MANIFEST.sha256 does not list, files that can run code, links that lead
-out of the folder, other folders, keys that no digest counts, what inspect calls
-a warning, such as a tensor that llama.cpp would not ask for, and a plan.json
-that is not there though the metadata names a plan.
+and that MANIFEST.sha256 does not list, files that can run code, archives and
+compressed files, links that lead out of the folder, other folders, keys that no
+digest counts, keys that the release states as edited, what inspect calls a
+warning, such as a tensor that llama.cpp would not ask for, and a plan.json that
+is not there though the metadata names a plan.
 
 With --source-pin the release is proven to be made of its source's bytes; the
 source itself is not needed. Every tensor is the source's, or consists of the

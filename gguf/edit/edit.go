@@ -5,6 +5,7 @@ package edit
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -104,20 +105,27 @@ func State(md *gguf.Metadata, changes []Change) {
 	}
 }
 
-// Edited returns the keys that metadata names as edited.
+// Edited returns the keys that metadata names as edited, sorted.
 func Edited(md *gguf.Metadata) []string {
 	v, ok := md.Get(KeyEdited)
-	if !ok || v.TypeName() != "str[]" {
+	if !ok || v.TypeName() != editedType {
 		return nil
 	}
-	var keys []string
+	named := map[string]bool{}
 	v.Each(func(_ int64, e gguf.Value) error { // what cannot be read is not named
 		key, _ := e.Text()
-		keys = append(keys, key)
+		named[key] = true
 		return nil
 	})
-	return keys
+	return slices.Sorted(maps.Keys(named))
 }
+
+// editedType is the type of [KeyEdited].
+const editedType = "str[]"
+
+// Harmless reports whether a key may be changed without a second thought: not how the model is
+// cut, how it was made, or how an engine computes.
+func Harmless(architecture, key string) bool { return check(architecture, key, false) == nil }
 
 // check refuses a key that is not to be changed.
 func check(arch, key string, computing bool) error {

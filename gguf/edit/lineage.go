@@ -47,6 +47,15 @@ func AddBase(md *gguf.Metadata, repo string) error {
 	return nil
 }
 
+// baseKey is a key that AddBase or the converter writes: a count, or a text of one base.
+var baseKey = regexp.MustCompile(`^general\.base_model\.(?:(count)|(?:0|[1-9][0-9]{0,3})\.(?:name|author|version|organization|description|url|doi|uuid|repo_url))$`)
+
+// IsBaseKey reports whether a key of this type says what a model was made from.
+func IsBaseKey(key, typ string) bool {
+	match := baseKey.FindStringSubmatch(key)
+	return match != nil && typ == map[bool]string{true: gguf.Uint32.String(), false: gguf.Text.String()}[match[1] != ""]
+}
+
 // maxBases is the greatest count that is believed.
 const maxBases = 1000
 

@@ -3,6 +3,7 @@ package lists
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -138,10 +139,28 @@ func TestReadSumsReportsAllFaults(t *testing.T) {
 }
 
 func TestReadSumsBoundsFaults(t *testing.T) {
-	_, err := ReadSums(strings.NewReader(strings.Repeat("x\n", 1e5)))
+	var in strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&in, "%s  ../%d\n", hexA, i)
+	}
+	_, err := ReadSums(strings.NewReader(in.String()))
 	var faults *SumsError
 	if !errors.As(err, &faults) || len(faults.Faults) != maxSumsFaults {
 		t.Errorf("got %d faults, want %d", len(faults.Faults), maxSumsFaults)
+	}
+}
+
+// TestReadSumsTellsAFaultOnce tells lines with the same fault together.
+func TestReadSumsTellsAFaultOnce(t *testing.T) {
+	for in, want := range map[string]string{
+		strings.Repeat("x\n", 1e5):                                               "lines 1 to 100000: line is not a digest, a space and a file name",
+		"x\n" + hexA + "  a\n" + "x\n" + hexB + "  b\n" + "x\n":                  "line 1 and 2 more, the last of them line 5: line is not a digest, a space and a file name",
+		"-----BEGIN PGP SIGNED MESSAGE-----\n" + hexA + "  a\n" + hexB + "  b\n": "line 1: digest has 10 characters, want 64 hexadecimal digits",
+		"MD5 (a) = " + hexA[:32] + "\n" + "MD5 (b) = " + hexB[:32] + "\n" + "\n": `lines 1 to 2: algorithm is "MD5", want SHA256`,
+	} {
+		if _, err := ReadSums(strings.NewReader(in)); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }
 

@@ -19,7 +19,7 @@ var hiddenEntry = regexp.MustCompile(`^#\\?[0-9A-Fa-f]{63} [ *]`)
 func OddForms(list io.Reader) ([]SumsFault, error) {
 	var faults []SumsFault
 	var lower, upper, spaces, stars bool
-	n := 0
+	n, hidden := 0, SumsFault{What: "a comment looks like an entry whose first digit was changed"}
 	lines := bufio.NewReaderSize(list, maxSumsLine)
 	for {
 		line, err := lines.ReadSlice('\n')
@@ -30,8 +30,8 @@ func OddForms(list io.Reader) ([]SumsFault, error) {
 			break
 		}
 		n++
-		if len(faults) < maxSumsFaults && hiddenEntry.Match(line) {
-			faults = append(faults, SumsFault{n, "a comment looks like an entry whose first digit was changed"})
+		if hiddenEntry.Match(line) {
+			hidden.addLine(n)
 		}
 		if m := entryStart.FindSubmatch(line); m != nil {
 			lower = lower || bytes.ContainsAny(m[1], "abcdef")
@@ -40,11 +40,14 @@ func OddForms(list io.Reader) ([]SumsFault, error) {
 			stars = stars || m[2][0] == '*'
 		}
 	}
+	if hidden.Line > 0 {
+		faults = append(faults, hidden)
+	}
 	if lower && upper {
-		faults = append(faults, SumsFault{0, "upper-case and lower-case digits are mixed"})
+		faults = append(faults, SumsFault{What: "upper-case and lower-case digits are mixed"})
 	}
 	if spaces && stars {
-		faults = append(faults, SumsFault{0, "entries with two spaces and with a space and a star are mixed"})
+		faults = append(faults, SumsFault{What: "entries with two spaces and with a space and a star are mixed"})
 	}
 	return faults, nil
 }

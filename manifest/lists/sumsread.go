@@ -25,13 +25,30 @@ const (
 type SumsFault struct {
 	Line int
 	What string
+	More int // further lines of which the same is wrong
+	Last int // the last of them
 }
 
 func (f SumsFault) String() string {
-	if f.Line == 0 {
+	switch {
+	case f.Line == 0:
 		return f.What
+	case f.More == 0:
+		return fmt.Sprintf("line %d: %s", f.Line, f.What)
+	case f.Last == f.Line+f.More:
+		return fmt.Sprintf("lines %d to %d: %s", f.Line, f.Last, f.What)
 	}
-	return fmt.Sprintf("line %d: %s", f.Line, f.What)
+	return fmt.Sprintf("line %d and %d more, the last of them line %d: %s", f.Line, f.More, f.Last, f.What)
+}
+
+// addLine adds a line of which the same is wrong, behind all others.
+func (f *SumsFault) addLine(line int) {
+	if f.Line == 0 {
+		f.Line = line
+		return
+	}
+	f.More++
+	f.Last = line
 }
 
 // SumsError holds all faults of a sums file, in the order of its lines.
@@ -126,8 +143,16 @@ const (
 	spacingTwo             // a space or star more
 )
 
+// fault adds a fault of this line, which other lines may have too.
 func (p *sumsParser) fault(format string, args ...any) {
-	p.faults = append(p.faults, SumsFault{p.line, fmt.Sprintf(format, args...)})
+	what := fmt.Sprintf(format, args...)
+	for i := range p.faults {
+		if f := &p.faults[i]; f.What == what && f.Line > 0 {
+			f.addLine(p.line)
+			return
+		}
+	}
+	p.faults = append(p.faults, SumsFault{Line: p.line, What: what})
 }
 
 // next reads one line and reports whether another may follow.
@@ -231,6 +256,9 @@ func (p *sumsParser) splitPlain(body string) (name, digits string, err error) {
 	spaces := spacingOne
 	if strings.HasPrefix(name, " ") || strings.HasPrefix(name, "*") {
 		name, spaces = name[1:], spacingTwo
+	}
+	if _, err := manifest.ParseSum(strings.ToLower(digits)); err != nil {
+		return "", "", err // such a line says nothing of the others
 	}
 	if p.spaces == spacingUnknown {
 		p.spaces = spaces

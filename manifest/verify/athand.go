@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -173,7 +174,7 @@ func (v *verifier) findSource() error {
 		}
 		v.options.Source = pin
 		v.report.note(e.Name(), "is the pin of the source, and was used")
-		v.report.Hold(e.Name())
+		v.holdPin(e.Name(), pin)
 		if !known {
 			v.report.gap("the pin digest of the source is the one that the release itself states", "that the claimed source is the one you have in mind: hold it against a digest that came another way, with --source-digest")
 		}
@@ -197,11 +198,26 @@ func (v *verifier) holdSource() error {
 		if err != nil {
 			return err
 		}
-		if pin != nil && pin.PinDigest == v.options.Source.PinDigest {
+		if pin == nil || pin.PinDigest != v.options.Source.PinDigest {
+			continue
+		}
+		if given := v.options.Source; reflect.DeepEqual(pin.Declared, given.Declared) {
 			v.report.Hold(e.Name())
+		} else {
+			v.holdPin(e.Name(), pin)
+			v.report.note(e.Name(), "is the pin of the source, and declares other things of it than the one that was given")
 		}
 	}
 	return nil
+}
+
+// holdPin takes note that a pin of the folder was held against a digest. What it declares is in
+// none.
+func (v *verifier) holdPin(name string, pin *manifest.Pin) {
+	v.report.Hold(name)
+	for _, said := range pin.Declared.Statements() {
+		v.declared = append(v.declared, fmt.Sprintf("%s: %s", name, strings.ReplaceAll(said.Name, "_", " ")))
+	}
 }
 
 // pinAt reads a file that may be a pin; nil when it is none.

@@ -55,6 +55,9 @@ func (v *verifier) comparePin() {
 		return
 	}
 	v.report.PinDigest = v.got.PinDigest
+	if v.pin != nil {
+		v.holdPin(manifest.PinName, v.pin)
+	}
 	if v.pin != nil && v.comparison(v.got, false).run() {
 		v.report.PinDigest = v.pin.PinDigest // which may tell fewer experts apart
 	}

@@ -22,11 +22,11 @@ type ProveOptions struct {
 	// OldIDs returns the tensor digest that a tensor of expert ids would have with each
 	// id i replaced by keep[i]; nil where nobody can tell.
 	OldIDs func(tensor string, keep []int) (manifest.Sum, error)
-	// MayChange reports whether pruning may add or change a key, beside the expert count,
-	// and the value that it must then have, nil for any; nil allows none.
-	MayChange func(key string) (value *gguf.Value, ok bool)
-	// Stated reports whether the release states that it changed a key, in whatever way; nil
-	// for none.
+	// MayChange reports whether pruning may add a key, or change it to this one, beside the
+	// expert count, and the value that it must then have, nil for any; nil allows none.
+	MayChange func(pair manifest.Pair) (value *gguf.Value, ok bool)
+	// Stated reports whether the release states that it changed a key, and one that may be
+	// changed so; nil for none.
 	Stated func(key string) bool
 	// File names the file that holds a tensor of the release, for findings; nil for none.
 	File func(tensor string) string

@@ -15,7 +15,7 @@ import (
 )
 
 // mayAdd allows the key that pruned adds.
-func mayAdd(key string) (*gguf.Value, bool) { return nil, key == "reap.criterion" }
+func mayAdd(pair manifest.Pair) (*gguf.Value, bool) { return nil, pair.Key == "reap.criterion" }
 
 func TestProve(t *testing.T) {
 	source := pinContents(t, modeltest.MoE(), gguf.Split{Shards: 2}, modeltest.MoESlabs(modeltest.MoEExperts))
@@ -294,11 +294,11 @@ func TestProveWantsWhatKeysMustSay(t *testing.T) {
 	source := pinContents(t, modeltest.MoE(), gguf.Split{}, modeltest.MoESlabs(modeltest.MoEExperts))
 	c := modeltest.PrunedMoE()
 	want := gguf.TextValue(source.WeightsDigest.String())
-	may := func(key string) (*gguf.Value, bool) {
-		if key == "reap.source_weights_digest" {
+	may := func(pair manifest.Pair) (*gguf.Value, bool) {
+		if pair.Key == "reap.source_weights_digest" {
 			return &want, true
 		}
-		return mayAdd(key)
+		return mayAdd(pair)
 	}
 	for text, findings := range map[string][]Finding{
 		source.WeightsDigest.String(): nil,

@@ -1,17 +1,20 @@
 package verify
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/zeebo/blake3"
 
 	"ggufreap/gguf"
+	"ggufreap/gguf/words"
 	"ggufreap/manifest"
 )
 
 // metadata compares the keys of the release with the source's.
 func (p *prover) metadata() {
 	changes := manifest.ComparePairs(p.source.Metadata, p.release.Metadata)
+	var edited []string
 	count := p.release.Artifact.Architecture + ".expert_count"
 	counted := false
 	for _, change := range changes {
@@ -19,6 +22,8 @@ func (p *prover) metadata() {
 		if change.Key == count {
 			counted = true
 			wrong = p.wrongCount(change)
+		} else if p.stated(change.Key) {
+			edited = append(edited, change.Key)
 		} else {
 			wrong = p.wrongKey(change)
 		}
@@ -26,6 +31,9 @@ func (p *prover) metadata() {
 			p.find(KindMetadata, "", manifest.NoExpert, "%s", wrong)
 		}
 		p.proof.Metadata = append(p.proof.Metadata, MetadataProof{change.Key, change.Change, wrong == ""})
+	}
+	if len(edited) > 0 {
+		p.report.note("", fmt.Sprintf("%s %s not the source's, as the release itself states: %s", words.Count(len(edited), "key"), words.Verb(len(edited), "is", "are"), nameList(edited)))
 	}
 	if kept := p.kept(); !counted && kept != p.proof.Experts {
 		p.find(KindMetadata, "", manifest.NoExpert, "key %q is the source's, but %d of %d experts are there", count, kept, p.proof.Experts)
@@ -54,15 +62,15 @@ func (p *prover) wrongCount(c manifest.PairChange) string {
 	return ""
 }
 
+// stated reports whether the release states that it changed a key.
+func (p *prover) stated(key string) bool { return p.options.Stated != nil && p.options.Stated(key) }
+
 // wrongKey says what is wrong with a change of any other key, or "".
 func (p *prover) wrongKey(c manifest.PairChange) string {
-	if p.options.Stated != nil && p.options.Stated(c.Key) {
-		return ""
-	}
 	if p.options.MayChange == nil || c.Change != manifest.Added && c.Change != manifest.Changed {
 		return c.String()
 	}
-	want, ok := p.options.MayChange(c.Key)
+	want, ok := p.options.MayChange(*c.B)
 	switch {
 	case !ok:
 		return c.String()

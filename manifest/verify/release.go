@@ -184,6 +184,7 @@ type verifier struct {
 	contents map[string]content      // by file
 	outside  []link                  // that lead out of the folder
 	parts    []string                // names of the folder like those of unfinished downloads
+	declared []string                // by pins of the folder, which no digest counts
 	pin      *manifest.Pin           // the folder's own, or nil
 	got      *manifest.Pin           // of the main model, once its data was read, or nil
 	read     int64                   // bytes of all models that were read

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"ggufreap/cmd/ggufreap/internal/filekind"
 	"ggufreap/cmd/ggufreap/internal/files"
@@ -45,7 +44,10 @@ func (v *Job) Prove(m *gguf.Model, source *manifest.Pin) verify.ProveOptions {
 		},
 		OldIDs:    func(tensor string, keep []int) (manifest.Sum, error) { return oldIDs(m.Tensor(tensor), keep) },
 		MayChange: v.mayChange,
-		Stated:    func(key string) bool { return key == edit.KeyEdited || slices.Contains(edited, key) },
+		Stated: func(key string) bool {
+			_, named := slices.BinarySearch(edited, key)
+			return named && edit.Harmless(source.Artifact.Architecture, key)
+		},
 	}
 }
 
@@ -130,9 +132,10 @@ func (v *Job) sourceExperts() int {
 }
 
 // mayChange allows the keys by which prune states the derivation, with what they must say
-// of the source, and those by which the model is said to have a base.
-func (v *Job) mayChange(key string) (*gguf.Value, bool) {
-	switch key {
+// of the source, and those by which the model is said to have a base. What else they say is
+// held against the plan.
+func (v *Job) mayChange(pair manifest.Pair) (*gguf.Value, bool) {
+	switch pair.Key {
 	case reap.KeySourceStructure:
 		structure, err := v.Source.StructureDigest()
 		value := gguf.TextValue(structure.String())
@@ -146,10 +149,10 @@ func (v *Job) mayChange(key string) (*gguf.Value, bool) {
 	case reap.KeySourceExperts:
 		value := gguf.Uint32Value(uint32(v.sourceExperts()))
 		return &value, true
-	case reap.KeyPlan, reap.KeyCriterion, reap.KeyEvidence:
+	case reap.KeyPlan, reap.KeyCriterion, reap.KeyEvidence, edit.KeyEdited:
 		return nil, true
 	}
-	return nil, strings.HasPrefix(key, "general.base_model.")
+	return nil, edit.IsBaseKey(pair.Key, pair.Type)
 }
 
 // maxUnproven bounds the tensors that are printed; the JSON document has all.

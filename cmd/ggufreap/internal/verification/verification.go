@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,7 +18,6 @@ import (
 	"ggufreap/cmd/ggufreap/internal/release"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
-	"ggufreap/gguf/edit"
 	"ggufreap/manifest"
 	"ggufreap/manifest/verify"
 	"ggufreap/reap"
@@ -50,6 +50,7 @@ func (v *Job) Inspect(m *gguf.Model, r *verify.Report) {
 	}
 	v.findExperts(m, r)
 	v.checkLoading(m, r)
+	checkKeys(m, r)
 	if info, err := os.Stat(v.Path); err != nil || !info.IsDir() {
 		return
 	}
@@ -66,14 +67,15 @@ func (v *Job) Inspect(m *gguf.Model, r *verify.Report) {
 	}
 }
 
-// missPlan reports a plan that the metadata names and the folder lacks. A release that was
+// missPlan reports a plan that the metadata speaks of and the folder lacks. A release that was
 // cut anew has none.
 func (v *Job) missPlan(m *gguf.Model, r *verify.Report) {
-	digest := m.Metadata().Text(reap.KeyPlan)
-	if digest == "" {
+	keys := slices.DeleteFunc([]string{reap.KeyPlan, reap.KeyCriterion, reap.KeyEvidence}, func(key string) bool { return m.Metadata().Text(key) == "" })
+	if len(keys) == 0 {
 		return
 	}
-	what := fmt.Sprintf("is not there; key %q names the plan %s", reap.KeyPlan, digest)
+	stated, _ := m.Metadata().Get(keys[0])
+	what := fmt.Sprintf("is not there; key %q says %s", keys[0], valueText(stated))
 	if v.Strict {
 		r.Add(planFinding(what))
 		return
@@ -214,10 +216,8 @@ func keyDifferences(plan *reap.Plan, digest manifest.Digest, md *gguf.Metadata) 
 		}
 		says, known := want[key]
 		switch {
-		case known && (got.Type() != says.Type() || valueText(got) != valueText(says)):
+		case known && valueText(got) != valueText(says):
 			wrong = append(wrong, fmt.Sprintf("key %q is %s, the plan says %s", key, valueText(got), valueText(says)))
-		case !known && key != reap.KeySourceWeights && key != reap.KeySourcePin && key != edit.KeyEdited:
-			wrong = append(wrong, fmt.Sprintf("key %q is none of those that state a derivation", key))
 		}
 	}
 	return wrong
@@ -225,7 +225,8 @@ func keyDifferences(plan *reap.Plan, digest manifest.Digest, md *gguf.Metadata) 
 
 // valueText writes a value as a message shows it.
 func valueText(v gguf.Value) string {
-	if s, ok := v.Text(); ok {
+	const digest = 7 + 64 // characters of a digest, shown whole
+	if s, ok := v.Text(); ok && len(s) <= digest {
 		return s
 	}
 	if n, ok := v.Uint(); ok {
