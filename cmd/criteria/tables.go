@@ -1,12 +1,13 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json"
 
 	"ggufreap/reap"
 )

@@ -22,7 +22,7 @@ func TestImports(t *testing.T) {
 		"ggufreap/reap/planfile":   plans,
 		"ggufreap/reap/scorefile":  plans,
 		"ggufreap/reap/tally":      {},
-		"ggufreap/reap/engine":     {"ggufreap/reap/tally"},
+		"ggufreap/reap/engine":     {"github.com/go-json-experiment/json", "ggufreap/reap/tally"},
 		"ggufreap/reap/measure":    plans,
 		"ggufreap/manifest":        pins,
 		"ggufreap/manifest/parts":  pins,
@@ -62,6 +62,27 @@ func TestImports(t *testing.T) {
 		if strings.HasPrefix(dep, "github.com/ebitengine/purego") || strings.HasPrefix(dep, "github.com/hybridgroup/yzma") || dep == "ggufreap/reap/llama" || dep == "ggufreap/reap/calibrate" {
 			t.Errorf("the command depends on %s: it must run where libffi is missing", dep)
 		}
+	}
+}
+
+// TestOneJSON wants one library for JSON outside tests: one that refuses what stands twice.
+func TestOneJSON(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}}:{{range .Imports}} {{.}}{{end}}`, "ggufreap/...", "ggufreap/testdata/mutate").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	library := 0
+	for line := range strings.Lines(string(out)) {
+		imports := strings.Fields(line)
+		if slices.Contains(imports, "encoding/json") {
+			t.Errorf("%s imports encoding/json, want github.com/go-json-experiment/json", imports[0])
+		}
+		if slices.Contains(imports, "github.com/go-json-experiment/json") {
+			library++
+		}
+	}
+	if library == 0 {
+		t.Error("no package reads or writes JSON")
 	}
 }
 

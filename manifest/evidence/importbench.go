@@ -3,12 +3,16 @@ package evidence
 import (
 	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"ggufreap/gguf/jsondoc"
 )
 
 // A benchResult is one of llama-bench's, by the names of its fields. Numbers keep their text.
@@ -16,12 +20,12 @@ type benchResult map[string]string
 
 // benchJSON reads -o json, a list, and -o jsonl, an object a line.
 func (in *reading) benchJSON(f File) error {
-	return eachObject(f.Data, func(fields map[string]json.RawMessage) error {
+	return eachObject(f.Data, func(fields map[string]jsontext.Value) error {
 		r := benchResult{}
 		for name, raw := range fields {
 			r[name] = plain(raw)
 		}
-		var samples []json.Number
+		var samples []jsontext.Value
 		if json.Unmarshal(fields["samples_ts"], &samples) == nil {
 			r["repetitions"] = fmt.Sprint(len(samples))
 		}
@@ -30,7 +34,7 @@ func (in *reading) benchJSON(f File) error {
 }
 
 // plain returns the text of a JSON string, number or truth value, "" of anything else.
-func plain(raw json.RawMessage) string {
+func plain(raw jsontext.Value) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
 		return s
@@ -42,30 +46,28 @@ func plain(raw json.RawMessage) string {
 }
 
 // eachObject calls a function for each object of a stream of objects and lists of them.
-func eachObject(data []byte, do func(map[string]json.RawMessage) error) error {
-	d := json.NewDecoder(bytes.NewReader(data))
+func eachObject(data []byte, do func(map[string]jsontext.Value) error) error {
+	d := jsontext.NewDecoder(bytes.NewBuffer(data))
 	for {
-		var raw json.RawMessage
-		switch err := d.Decode(&raw); {
-		case errors.Is(err, io.EOF):
+		var fields map[string]jsontext.Value
+		var err error
+		kind := d.PeekKind()
+		inList := kind == jsontext.KindBeginArray || kind == jsontext.KindEndArray
+		if inList {
+			_, err = d.ReadToken()
+		} else {
+			err = json.UnmarshalDecode(d, &fields)
+		}
+		switch {
+		case err == io.EOF:
 			return nil
 		case err != nil:
-			return fmt.Errorf("no valid JSON: %w", err)
+			return fmt.Errorf("no valid JSON: %w", jsondoc.ReadError(err))
+		case inList:
+			continue
 		}
-		list := []json.RawMessage{raw}
-		if raw[0] == '[' {
-			if err := json.Unmarshal(raw, &list); err != nil {
-				return err
-			}
-		}
-		for _, item := range list {
-			var fields map[string]json.RawMessage
-			if err := json.Unmarshal(item, &fields); err != nil {
-				return err
-			}
-			if err := do(fields); err != nil {
-				return err
-			}
+		if err := do(fields); err != nil {
+			return err
 		}
 	}
 }

@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"ggufreap/gguf/jsondoc"
 )
 
 const harnessName = "lm-evaluation-harness"
@@ -20,26 +24,26 @@ const harnessName = "lm-evaluation-harness"
 // harnessResults is a results file.
 type harnessResults struct {
 	file    File
-	Results map[string]map[string]json.RawMessage `json:"results"`
+	Results map[string]map[string]jsontext.Value `json:"results"`
 	Samples map[string]struct {
 		Original  int64 `json:"original"`
 		Effective int64 `json:"effective"`
 	} `json:"n-samples"`
-	Shots    map[string]json.RawMessage `json:"n-shot"`
-	Versions map[string]json.RawMessage `json:"versions"`
+	Shots    map[string]jsontext.Value `json:"n-shot"`
+	Versions map[string]jsontext.Value `json:"versions"`
 	Config   struct {
-		Model     json.RawMessage `json:"model"`
-		GenKwargs json.RawMessage `json:"gen_kwargs"`
+		Model     jsontext.Value `json:"model"`
+		GenKwargs jsontext.Value `json:"gen_kwargs"`
 	} `json:"config"`
-	ModelName string      `json:"model_name"`
-	GitHash   string      `json:"git_hash"`
-	Date      json.Number `json:"date"`
+	ModelName string         `json:"model_name"`
+	GitHash   string         `json:"git_hash"`
+	Date      jsontext.Value `json:"date"`
 }
 
 func (in *reading) harnessResults(f File) error {
 	r := &harnessResults{file: f}
 	if err := json.Unmarshal(f.Data, r); err != nil {
-		return fmt.Errorf("no valid JSON: %w", err)
+		return fmt.Errorf("no valid JSON: %w", jsondoc.ReadError(err))
 	}
 	in.results = append(in.results, r)
 	return nil
@@ -66,15 +70,15 @@ func (in *reading) harnessSamples(f File) error {
 	if m := samplesName.FindStringSubmatch(f.Name); m != nil {
 		s.task = m[1]
 	}
-	d := json.NewDecoder(bytes.NewReader(f.Data))
+	d := jsontext.NewDecoder(bytes.NewBuffer(f.Data))
 	for n := 1; ; n++ {
-		var fields map[string]json.RawMessage
-		switch err := d.Decode(&fields); {
+		var fields map[string]jsontext.Value
+		switch err := json.UnmarshalDecode(d, &fields); {
 		case errors.Is(err, io.EOF):
 			in.samples = append(in.samples, s)
 			return nil
 		case err != nil:
-			return fmt.Errorf("sample %d: no valid JSON: %w", n, err)
+			return fmt.Errorf("sample %d: no valid JSON: %w", n, jsondoc.ReadError(err))
 		}
 		if err := s.add(fields); err != nil {
 			return fmt.Errorf("sample %d: %w", n, err)
@@ -83,7 +87,7 @@ func (in *reading) harnessSamples(f File) error {
 }
 
 // add takes the marks of one sample, which names its metrics or has them among the known.
-func (s *harnessSamples) add(fields map[string]json.RawMessage) error {
+func (s *harnessSamples) add(fields map[string]jsontext.Value) error {
 	id := plain(fields["doc_id"])
 	if id == "" {
 		return errors.New("no doc_id")
@@ -236,10 +240,13 @@ func score(out *row, benchmark, subset string, correct, total int64, m *marks) {
 	*out = append(*out, member{"subset_ids", items}, member{"failed_ids", failed}, member{"timed_out_ids", NotSpecified})
 }
 
+// maxDate is behind any date of a run: seconds to the year 10000.
+const maxDate = 253402300800
+
 // conditions adds what the results file says of the run.
 func (r *harnessResults) conditions(out *row, task string) {
 	out.add("model", r.ModelName)
-	if seconds, err := r.Date.Float64(); err == nil {
+	if seconds, err := strconv.ParseFloat(plain(r.Date), 64); err == nil && seconds > 0 && seconds < maxDate {
 		out.add("experiment_date", time.Unix(int64(seconds), 0).UTC().Format(time.DateOnly))
 	}
 	settings := generation(r.Config.GenKwargs)
@@ -258,9 +265,9 @@ func (r *harnessResults) conditions(out *row, task string) {
 }
 
 // generation reads settings that are an object, or a text "temperature=0,top_p=1".
-func generation(raw json.RawMessage) map[string]string {
+func generation(raw jsontext.Value) map[string]string {
 	settings := map[string]string{}
-	var object map[string]json.RawMessage
+	var object map[string]jsontext.Value
 	if json.Unmarshal(raw, &object) == nil {
 		for name, value := range object {
 			settings[name] = plain(value)

@@ -1,12 +1,16 @@
 package evidence
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"ggufreap/gguf/jsondoc"
 )
 
 // Lines of llama-perplexity. The number may stand behind a time stamp.
@@ -89,23 +93,23 @@ func (in *reading) serverLog(f File) error {
 
 // serverTimings are what llama-server adds to an answer.
 type serverTimings struct {
-	CacheN             *int64      `json:"cache_n"` // tokens of the prompt that were cached
-	PromptN            int64       `json:"prompt_n"`
-	PromptPerSecond    json.Number `json:"prompt_per_second"`
-	PredictedN         int64       `json:"predicted_n"`
-	PredictedPerSecond json.Number `json:"predicted_per_second"`
-	DraftN             *int64      `json:"draft_n"`
+	CacheN             *int64         `json:"cache_n"` // tokens of the prompt that were cached
+	PromptN            int64          `json:"prompt_n"`
+	PromptPerSecond    jsontext.Value `json:"prompt_per_second"`
+	PredictedN         int64          `json:"predicted_n"`
+	PredictedPerSecond jsontext.Value `json:"predicted_per_second"`
+	DraftN             *int64         `json:"draft_n"`
 }
 
 type serverSettings struct {
-	Temperature json.Number `json:"temperature"`
-	TopP        json.Number `json:"top_p"`
-	NPredict    int64       `json:"n_predict"`
+	Temperature jsontext.Value `json:"temperature"`
+	TopP        jsontext.Value `json:"top_p"`
+	NPredict    int64          `json:"n_predict"`
 }
 
 // serverJSON reads answers with timings, one or many, or timings alone.
 func (in *reading) serverJSON(f File) error {
-	return eachObject(f.Data, func(fields map[string]json.RawMessage) error {
+	return eachObject(f.Data, func(fields map[string]jsontext.Value) error {
 		raw, ok := fields["timings"]
 		if !ok {
 			raw, _ = json.Marshal(fields)
@@ -113,11 +117,11 @@ func (in *reading) serverJSON(f File) error {
 		var t serverTimings
 		var settings serverSettings
 		if err := json.Unmarshal(raw, &t); err != nil {
-			return fmt.Errorf("timings: %w", err)
+			return fmt.Errorf("timings: %w", jsondoc.ReadError(err))
 		}
 		if s, ok := fields["generation_settings"]; ok {
 			if err := json.Unmarshal(s, &settings); err != nil {
-				return fmt.Errorf("generation_settings: %w", err)
+				return fmt.Errorf("generation_settings: %w", jsondoc.ReadError(err))
 			}
 		}
 		in.timings(f, plain(fields["model"]), t, settings)
@@ -130,8 +134,8 @@ func (in *reading) timings(f File, model string, t serverTimings, s serverSettin
 		r := start(id, workload, "llama-server", f)
 		r.add("artifact", model)
 		r.add("engine", "llama.cpp")
-		r.add("temperature", s.Temperature.String())
-		r.add("top_p", s.TopP.String())
+		r.add("temperature", plain(s.Temperature))
+		r.add("top_p", plain(s.TopP))
 		if s.NPredict > 0 {
 			r.add("output_tokens_cap", strconv.FormatInt(s.NPredict, 10))
 		}
@@ -140,18 +144,18 @@ func (in *reading) timings(f File, model string, t serverTimings, s serverSettin
 		}
 		return r
 	}
-	if t.PromptN > 0 && t.PromptPerSecond != "" {
+	if t.PromptN > 0 && plain(t.PromptPerSecond) != "" {
 		r := common("llama-server-prefill", "prompt of a request")
 		t.prompt(&r)
 		r.add("processed_tokens", strconv.FormatInt(t.PromptN, 10))
-		r.add("prefill_tokens_per_second", t.PromptPerSecond.String())
+		r.add("prefill_tokens_per_second", plain(t.PromptPerSecond))
 		in.rows = append(in.rows, r)
 	}
-	if t.PredictedN > 0 && t.PredictedPerSecond != "" {
+	if t.PredictedN > 0 && plain(t.PredictedPerSecond) != "" {
 		r := common("llama-server-decode", "generation of a request")
 		t.prompt(&r)
 		r.add("actual_output_tokens", strconv.FormatInt(t.PredictedN, 10))
-		r.add("decode_tokens_per_second", t.PredictedPerSecond.String())
+		r.add("decode_tokens_per_second", plain(t.PredictedPerSecond))
 		in.rows = append(in.rows, r)
 	}
 }

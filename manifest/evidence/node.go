@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -89,79 +88,4 @@ func checkTree(n *yaml.Node, depth int) error {
 		}
 	}
 	return nil
-}
-
-// jsonReader makes the same kind of tree of JSON.
-type jsonReader struct {
-	data  []byte
-	d     *json.Decoder
-	line  int
-	upTo  int64 // bytes whose line ends were counted
-	depth int
-}
-
-func parseJSON(data []byte) (*yaml.Node, error) {
-	r := &jsonReader{data: data, d: json.NewDecoder(bytes.NewReader(data)), line: 1}
-	r.d.UseNumber()
-	root, err := r.value()
-	if err == nil {
-		if _, end := r.d.Token(); !errors.Is(end, io.EOF) {
-			return nil, Faults{{r.where(), "something follows the document"}}
-		}
-		return root, nil
-	}
-	if fs, ok := errors.AsType[Faults](err); ok {
-		return nil, fs
-	}
-	return nil, Faults{{r.where(), "no valid JSON: " + err.Error()}}
-}
-
-// where returns the line that the decoder has come to.
-func (r *jsonReader) where() int {
-	at := min(r.d.InputOffset(), int64(len(r.data)))
-	r.line += bytes.Count(r.data[r.upTo:at], []byte("\n"))
-	r.upTo = at
-	return r.line
-}
-
-func (r *jsonReader) value() (*yaml.Node, error) {
-	token, err := r.d.Token()
-	if err != nil {
-		return nil, err
-	}
-	n := &yaml.Node{Kind: yaml.ScalarNode, Line: r.where()}
-	switch t := token.(type) {
-	case json.Delim:
-		if r.depth++; r.depth > maxDepth {
-			return nil, Faults{{n.Line, fmt.Sprintf("nested more than %d deep", maxDepth)}}
-		}
-		n.Kind = yaml.SequenceNode
-		if t == '{' {
-			n.Kind = yaml.MappingNode
-		}
-		err = r.members(n)
-		r.depth--
-	case string:
-		n.Tag, n.Value = "!!str", t
-	case json.Number:
-		n.Tag, n.Value = "!!float", t.String()
-	case bool:
-		n.Tag, n.Value = "!!bool", strconv.FormatBool(t)
-	case nil:
-		n.Tag = "!!null"
-	}
-	return n, err
-}
-
-// members reads what a list or an object holds, names and values in turn, and its end.
-func (r *jsonReader) members(n *yaml.Node) error {
-	for r.d.More() {
-		child, err := r.value()
-		if err != nil {
-			return err
-		}
-		n.Content = append(n.Content, child)
-	}
-	_, err := r.d.Token()
-	return err
 }

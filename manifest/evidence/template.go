@@ -2,7 +2,9 @@ package evidence
 
 import (
 	_ "embed"
-	"encoding/json"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 //go:embed template.yaml
@@ -71,7 +73,7 @@ func JSONSchema() []byte {
 		"notes":       list(ref("text")),
 	})
 	root["$schema"], root["title"], root["$defs"] = "https://json-schema.org/draft/2020-12/schema", Schema, defs
-	text, err := json.MarshalIndent(root, "", "  ")
+	text, err := json.Marshal(root, json.Deterministic(true), jsontext.WithIndent("  "))
 	if err != nil {
 		panic(err) // a tree that we made
 	}

@@ -2,13 +2,17 @@ package stage
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"sync"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"ggufreap/gguf/jsondoc"
 	"ggufreap/manifest"
 	"ggufreap/manifest/stage/internal/disk"
 )
@@ -41,20 +45,18 @@ const maxJournalList = 1<<16 - 1
 // writes them take far more memory than text.
 type journalList[T any] []T
 
-// UnmarshalJSON decodes a list of at most maxJournalList elements.
-func (l *journalList[T]) UnmarshalJSON(data []byte) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	if open, err := d.Token(); err != nil || open != json.Delim('[') {
-		*l = nil // null; whether anything else is as it is written is for parseLine to see
-		return err
+// UnmarshalJSONFrom decodes a list of at most maxJournalList elements.
+func (l *journalList[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if open, err := d.ReadToken(); err != nil || open.Kind() != jsontext.KindBeginArray {
+		return cmp.Or(err, errForm)
 	}
 	*l = journalList[T]{}
-	for d.More() {
+	for d.PeekKind() != jsontext.KindEndArray {
 		if len(*l) == maxJournalList {
 			return fmt.Errorf("a list of more than %d", maxJournalList)
 		}
-		var text json.RawMessage
-		if err := d.Decode(&text); err != nil {
+		text, err := d.ReadValue()
+		if err != nil {
 			return err
 		}
 		var element T
@@ -63,7 +65,8 @@ func (l *journalList[T]) UnmarshalJSON(data []byte) error {
 		}
 		*l = append(*l, element)
 	}
-	return nil
+	_, err := d.ReadToken()
+	return err
 }
 
 // A journalSource is a source's file as it was when the run began.
@@ -174,7 +177,7 @@ func parseHead(line []byte) (*journalHead, error) {
 		Schema string `json:"schema"`
 	}
 	if err := json.Unmarshal(line, &known); err != nil {
-		return nil, err
+		return nil, jsondoc.ReadError(err)
 	}
 	if known.Schema != journalSchema {
 		return nil, fmt.Errorf("schema is %q, want %q: another version of this program began the release", known.Schema, journalSchema)
@@ -197,17 +200,19 @@ func (h *journalHead) take(line []byte, kept map[int]beginning) bool {
 	return true
 }
 
+var errForm = errors.New("is not in the form in which this program writes it")
+
 // parseLine decodes a line into v, and refuses any that is not as v is written.
 func parseLine(line []byte, v any) error {
 	if err := json.Unmarshal(line, v); err != nil {
-		return err
+		return jsondoc.ReadError(err)
 	}
 	again, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
 	if !bytes.Equal(line, again) {
-		return errors.New("is not in the form in which this program writes it")
+		return errForm
 	}
 	return nil
 }

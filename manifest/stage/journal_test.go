@@ -2,7 +2,6 @@ package stage
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/go-json-experiment/json"
 
 	"ggufreap/manifest"
 )
@@ -56,8 +57,10 @@ func TestParseJournal(t *testing.T) {
 		"no JSON":          {text: "hello\n", want: "line 1"},
 		"field of head":    {text: strings.Replace(whole, `"origin"`, `"x":1,"origin"`, 1), want: "line 1: is not in the form"},
 		"empty lists":      {text: `{"schema":"ggufreap/journal/v1","sources":[],"origin":[],"shards":[],"documents":[]}` + "\n", kept: none},
-		"empty shards":     {text: `{"schema":"ggufreap/journal/v1","shards":[{},{}]}` + "\n", want: "line 1: is not in the form"},
+		"empty shards":     {text: `{"schema":"ggufreap/journal/v1","shards":[{},{}]}` + "\n", want: "line 1: JSON, byte 42: at \"/shards\": is not in the form"},
 		"shards of text":   {text: `{"schema":"ggufreap/journal/v1","shards":"no"}` + "\n", want: "line 1"},
+		"null":             {text: `{"schema":"ggufreap/journal/v1","sources":null,"origin":[],"shards":[],"documents":[]}` + "\n", want: "line 1: JSON, byte 42: at \"/sources\": is not in the form"},
+		"name twice":       {text: strings.Replace(whole, `"origin"`, `"sources":[],"origin"`, 1), want: `key "sources" stands twice`},
 		"CRLF":             {text: strings.ReplaceAll(whole, "\n", "\r\n"), want: "line 1"},
 		"deep":             {text: strings.Repeat("[", 1<<20) + "\n", want: "line 1"},
 		"a leading BOM":    {text: "\ufeff" + whole, want: "line 1"},
@@ -104,7 +107,7 @@ func TestJournalEndsWhereItIsNotOurs(t *testing.T) {
 			t.Errorf("%s: %d shards, to byte %d: %v", name, len(kept), end, err)
 		}
 	}
-	nothing := `{"schema":"ggufreap/journal/v1","sources":null,"origin":null,"shards":null,"documents":null}` + "\n"
+	nothing := `{"schema":"ggufreap/journal/v1","sources":[],"origin":[],"shards":[],"documents":[]}` + "\n"
 	if _, kept, end, err := parseJournal([]byte(nothing + entryLine(1, 1, manifest.Sum{}))); err != nil || len(kept) != 0 || int(end) != len(nothing) {
 		t.Errorf("a shard of none: %d shards, to byte %d: %v", len(kept), end, err)
 	}
@@ -162,7 +165,7 @@ func TestJournalMemory(t *testing.T) {
 			}
 		}
 	}
-	text := `{"schema":"ggufreap/journal/v1","sources":null,"origin":null,"shards":null,"documents":[` + strings.Repeat(`"",`, maxJournalList)
+	text := `{"schema":"ggufreap/journal/v1","sources":[],"origin":[],"shards":[],"documents":[` + strings.Repeat(`"",`, maxJournalList)
 	for _, end := range []struct{ text, want string }{{`""]}`, "a list of more than 65535"}, {"", ""}} {
 		line := text + end.text
 		if end.want == "" {

@@ -2,11 +2,13 @@ package engine
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // A frame is
@@ -36,7 +38,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // writeFrame writes a message and its data.
 func writeFrame(w io.Writer, message any, data []byte) error {
-	text, err := json.Marshal(message)
+	text, err := json.Marshal(message, jsontext.AllowInvalidUTF8(true)) // llama.cpp's words can be anything
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"log"
@@ -25,6 +24,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
 )
 
 // deciding are the folders whose files decide what a model is, what is pruned, and what

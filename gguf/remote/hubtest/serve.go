@@ -3,7 +3,6 @@ package hubtest
 import (
 	"crypto/sha1"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -14,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
 )
 
 func joinPath(dir, name string) string { return strings.TrimPrefix(path.Join(dir, name), "/") }
@@ -80,7 +81,7 @@ func (h *Hub) serveAPI(w http.ResponseWriter, r *http.Request, parts []string) {
 		Refuse(w, http.StatusNotFound, "RevisionNotFound", "Invalid rev id: "+revision)
 	case parts[2] == "revision":
 		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(map[string]any{"id": unescape(parts[:2]), "sha": h.Commit, "cardData": map[string]any{"license": h.License}})
+		json.MarshalWrite(w, map[string]any{"id": unescape(parts[:2]), "sha": h.Commit, "cardData": map[string]any{"license": h.License}})
 	default:
 		h.serveTree(w, r, files, unescape(parts[4:]))
 	}
@@ -118,7 +119,7 @@ func (h *Hub) serveTree(w http.ResponseWriter, r *http.Request, files map[string
 		w.Header().Set("Link", fmt.Sprintf(`<https://huggingface.co%s?%s>; rel="next"`, r.URL.EscapedPath(), query.Encode()))
 	}
 	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(list[min(from, end):end])
+	json.MarshalWrite(w, list[min(from, end):end])
 }
 
 func gitName(name string) string {

@@ -2,11 +2,12 @@ package ui
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"os"
 	"runtime"
 	"strings"
+
+	"github.com/go-json-experiment/json"
 
 	"ggufreap/cmd/ggufreap/internal/ui/progress"
 )
