@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,10 +49,11 @@ func (f *Folder) WriteShards(ctx context.Context) (*manifest.Pin, error) {
 	return draft.Finish(sums)
 }
 
-// lanes returns the shards as workers take them. Where each is on its own, those that an
-// earlier run finished come last: a run that is ended again has then got further.
+// lanes returns the shards as workers take them. Where each is on its own, those come first
+// that lack most: no worker is then left alone with a large one, and of those that an earlier
+// run finished none is read before the others have got further.
 func (f *Folder) lanes() [][]int {
-	var lanes, finished [][]int
+	var lanes [][]int
 	next := 0
 	for _, n := range f.options.Lanes {
 		lane := make([]int, n)
@@ -60,14 +62,15 @@ func (f *Folder) lanes() [][]int {
 		}
 		lanes, next = append(lanes, lane), next+n
 	}
+	alone := len(lanes)
 	for i := next; i < len(f.release.Layout.Shards); i++ {
-		if f.journal.beginning(i).size < f.release.Layout.Shards[i].Size {
-			lanes = append(lanes, []int{i})
-		} else {
-			finished = append(finished, []int{i})
-		}
+		lanes = append(lanes, []int{i})
 	}
-	return append(lanes, finished...)
+	lack := func(lane []int) int64 {
+		return f.release.Layout.Shards[lane[0]].Size - f.journal.beginning(lane[0]).size
+	}
+	slices.SortStableFunc(lanes[alone:], func(a, b []int) int { return cmp.Compare(lack(b), lack(a)) })
+	return lanes
 }
 
 // WriteFile writes a document of the release. Its bytes come from write.
