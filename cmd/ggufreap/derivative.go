@@ -22,8 +22,7 @@ import (
 func writeDerivative(con *ui.Console, c *cli.Context, d *derivative, r *release.Release) error {
 	switch path := c.String("pin-source"); {
 	case d.source.pin != nil:
-		r.Derivation = d.derivation(d.source.pin)
-		if err := d.checkTables(d.source.pin); err != nil {
+		if err := d.bindSource(r); err != nil {
 			return err
 		}
 	case path != "":
@@ -61,6 +60,15 @@ func (d *derivative) derivation(source *manifest.Pin) *manifest.Derivation {
 	derivation.Rewritten = func(tensor string) bool { return tables[tensor] }
 	derivation.File = func(tensor string) string { return text.Safe(d.source.Tensor(tensor).File().Name) }
 	return derivation
+}
+
+// bindSource has what is written held against the pin of the source, if there is one.
+func (d *derivative) bindSource(r *release.Release) error {
+	if d.source.pin == nil {
+		return nil
+	}
+	r.Derivation = d.derivation(d.source.pin)
+	return d.checkTables(d.source.pin)
 }
 
 // checkTables holds the source's tables of expert ids against its pin. They are written

@@ -83,10 +83,6 @@ func editAction(con *ui.Console, c *cli.Context) error {
 		return err
 	}
 	inspect.Warn(con, m)
-	stem, err := stemFlag(c, m.Name)
-	if err != nil {
-		return err
-	}
 	md, changes, err := applyChanges(c, m.Metadata())
 	if err != nil {
 		return err
@@ -98,40 +94,20 @@ func editAction(con *ui.Console, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	r := &release.Release{
-		Task:   "edit",
-		Folder: c.String("output"),
-		Stem:   stem,
-		Layout: layout,
-		Source: m,
-		Slabs:  soundSlabs(m),
-		IDs:    soundIDs(m),
-		Whole:  true,
-		AsCut:  true,
-		Link:   c.Bool("link"),
-	}
-	if err := carryOver(con, m, r); err != nil {
+	r, err := copyRelease(con, c, m, layout)
+	if err != nil {
 		return err
 	}
-	if err := judgeLayout(con, c, r); err != nil {
-		return err
-	}
-	if !c.Bool("dry-run") {
-		if err := release.Write(c.Context, con, r, writeOptions(c)); err != nil {
-			return err
+	r.AsCut, r.Link = true, c.Bool("link")
+	return writeCopy(con, c, r, func() error {
+		if c.Bool("json") {
+			return con.JSON(r.Document())
 		}
-	}
-	if c.Bool("json") {
-		err = con.JSON(r.Document())
-	} else {
 		describeChanges(con, m.Metadata(), md, changes)
 		describeFetched(con, m)
 		release.Describe(con, r)
-	}
-	if err != nil || !c.Bool("dry-run") {
-		return err
-	}
-	return r.CheckRoom(writeOptions(c))
+		return nil
+	})
 }
 
 // describeChanges prints what each key was and is.

@@ -66,36 +66,18 @@ func pruneCommand(con *ui.Console) *cli.Command {
 }
 
 func pruneAction(con *ui.Console, c *cli.Context) error {
-	if err := cmp.Or(checkFolder(c), checkOnly(c), checkCardValue(c), files.CheckDistinct(c.String("pin-source"), c.String("output"))); err != nil {
+	if err := cmp.Or(checkFolder(c), checkOnly(c), checkCardValue(c), checkPruneFlags(c)); err != nil {
 		return err
-	}
-	if c.IsSet("source-pin") && c.IsSet("pin-source") {
-		return args.Usagef("--source-pin and --pin-source contradict each other: the one checks the source, the other takes its word")
-	}
-	if c.IsSet("source-digest") && !c.IsSet("source-pin") && !c.IsSet("pin-source") {
-		return args.Usagef("--source-digest is what the source's pin must have: give it with --source-pin, or have it taken with --pin-source")
 	}
 	keys, err := pruneSigners(con, c)
 	if err != nil {
 		return err
 	}
-	s, err := openSource(con, c)
+	s, err := openPrunable(con, c)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	if err := s.checkLoadable(c); err != nil {
-		return err
-	}
-	warnOfSource(con, s)
-	if c.IsSet("pin-source") {
-		if err := manifest.CheckDocument(s.Model, manifest.Declared{}); err != nil {
-			return err
-		}
-	}
-	if err := s.bindPin(c, c.String("source-pin"), c.String("output")); err != nil {
-		return err
-	}
 	d, err := newDerivative(con, c, s)
 	if err != nil {
 		return err
@@ -109,29 +91,51 @@ func pruneAction(con *ui.Console, c *cli.Context) error {
 		return err
 	}
 	if c.IsSet("only") {
-		if d.source.pin != nil {
-			r.Derivation = d.derivation(d.source.pin)
-			if err := d.checkTables(d.source.pin); err != nil {
-				return err
-			}
-		}
-		if finished, err := writePart(con, c, r); err != nil || !finished {
+		if err := d.bindSource(r); err != nil {
 			return err
 		}
-		return reportRelease(con, c, r, d)
 	}
-	if !c.Bool("dry-run") {
+	write := func() error {
 		if err := writeDerivative(con, c, d, r); err != nil {
 			return err
 		}
-		if err := signDerivative(c, r, keys); err != nil {
-			return err
-		}
+		return signDerivative(c, r, keys)
 	}
-	if err := reportRelease(con, c, r, d); err != nil || !c.Bool("dry-run") {
-		return err
+	return produce(con, c, r, write, func() error { return reportRelease(con, c, r, d) })
+}
+
+// checkPruneFlags refuses flags about the source's bytes that contradict each other.
+func checkPruneFlags(c *cli.Context) error {
+	switch {
+	case c.IsSet("source-pin") && c.IsSet("pin-source"):
+		return args.Usagef("--source-pin and --pin-source contradict each other: the one checks the source, the other takes its word")
+	case c.IsSet("source-digest") && !c.IsSet("source-pin") && !c.IsSet("pin-source"):
+		return args.Usagef("--source-digest is what the source's pin must have: give it with --source-pin, or have it taken with --pin-source")
 	}
-	return r.CheckRoom(writeOptions(c))
+	return files.CheckDistinct(c.String("pin-source"), c.String("output"))
+}
+
+// openPrunable opens a model that can be pruned, and its pin. The caller closes it.
+func openPrunable(con *ui.Console, c *cli.Context) (*source, error) {
+	s, err := openSource(con, c)
+	if err != nil {
+		return nil, err
+	}
+	err = s.checkLoadable(c)
+	if err == nil {
+		warnOfSource(con, s)
+	}
+	if err == nil && c.IsSet("pin-source") {
+		err = manifest.CheckDocument(s.Model, manifest.Declared{})
+	}
+	if err == nil {
+		err = s.bindPin(c, c.String("source-pin"), c.String("output"))
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
 }
 
 // reportRelease prints what was, or would be, written.

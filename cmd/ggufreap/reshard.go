@@ -70,21 +70,15 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if !given && !c.Bool("repair-split") {
-		return hint.With(args.Usagef("nothing says how to cut the model"), "--shards 1 merges, --shards N or --max-shard-size S splits")
-	}
-	if err := cmp.Or(checkFolder(c), checkOnly(c)); err != nil {
+	if err := cmp.Or(checkCut(c, given), checkFolder(c), checkOnly(c)); err != nil {
 		return err
 	}
-	if c.IsSet("source-digest") && !c.IsSet("source-pin") {
-		return args.Usagef("--source-digest is what the source's pin must have: give it with --source-pin")
-	}
-	m, err := openArtifact(con, c)
+	source, err := openArtifact(con, c)
 	if err != nil {
 		return err
 	}
-	defer m.Close()
-	m, repaired, err := checkSplit(c, m)
+	defer source.Close()
+	m, repaired, err := checkSplit(c, source)
 	if err != nil {
 		return err
 	}
@@ -95,59 +89,43 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 	for _, p := range repaired {
 		con.Notef("right split keys are written in place of: %v", p)
 	}
-	stem, err := stemFlag(c, m.Name)
+	layout, err := cutAnew(c, m, split, len(repaired) > 0)
 	if err != nil {
 		return err
 	}
-	derivation, err := copyOf(c, m)
+	r, err := copyRelease(con, c, m, layout)
 	if err != nil {
 		return err
 	}
+	if r.Derivation, err = copyOf(c, m); err != nil {
+		return err
+	}
+	return writeCopy(con, c, r, func() error { return reportReshard(con, c, r) })
+}
+
+// checkCut refuses flags that do not say how to cut, or of what the source is.
+func checkCut(c *cli.Context, given bool) error {
+	switch {
+	case !given && !c.Bool("repair-split"):
+		return hint.With(args.Usagef("nothing says how to cut the model"), "--shards 1 merges, --shards N or --max-shard-size S splits")
+	case c.IsSet("source-digest") && !c.IsSet("source-pin"):
+		return args.Usagef("--source-digest is what the source's pin must have: give it with --source-pin")
+	}
+	return nil
+}
+
+// cutAnew lays out what a model has, with changed metadata, and without its split keys where those
+// are wrong.
+func cutAnew(c *cli.Context, m *gguf.Model, split gguf.Split, repair bool) (*gguf.Layout, error) {
 	contents := m.Contents()
+	var err error
 	if contents.Metadata, _, err = applyChanges(c, contents.Metadata); err != nil {
-		return err
+		return nil, err
 	}
-	if len(repaired) > 0 {
+	if repair {
 		contents.Metadata = contents.Metadata.WithoutSplit()
 	}
-	layout, err := gguf.NewLayout(contents, split)
-	if err != nil {
-		return err
-	}
-	r := &release.Release{
-		Task:   "reshard",
-		Folder: c.String("output"),
-		Stem:   stem,
-		Layout: layout,
-		Source: m,
-		Slabs:  soundSlabs(m),
-		IDs:    soundIDs(m),
-		Whole:  true,
-		Inputs: typedInputs(c),
-
-		Derivation: derivation,
-	}
-	if err := carryOver(con, m, r); err != nil {
-		return err
-	}
-	if err := judgeLayout(con, c, r); err != nil {
-		return err
-	}
-	if c.IsSet("only") {
-		if finished, err := writePart(con, c, r); err != nil || !finished {
-			return err
-		}
-		return reportReshard(con, c, r)
-	}
-	if !c.Bool("dry-run") {
-		if err := release.Write(c.Context, con, r, writeOptions(c)); err != nil {
-			return err
-		}
-	}
-	if err := reportReshard(con, c, r); err != nil || !c.Bool("dry-run") {
-		return err
-	}
-	return r.CheckRoom(writeOptions(c))
+	return gguf.NewLayout(contents, split)
 }
 
 // copyOf says that every tensor is that of a pinned source, nil where no pin was given.

@@ -112,82 +112,29 @@ func expectWords() []string {
 }
 
 func verifyAction(con *ui.Console, c *cli.Context) error {
-	if c.NArg() != 1 {
-		return hint.With(args.Usagef("verify takes one folder or file, got %d", c.NArg()), "ggufreap verify DIR")
-	}
-	if remote.IsAddress(c.Args().First()) {
-		return hint.With(args.Usagef("verify checks files of this machine, got an address"), "to hold a folder against it: ggufreap verify --against %s DIR", args.ShellQuote(remote.Redacted(c.Args().First())))
-	}
-	if err := cmp.Or(checkModelPath(c.Args().First()), checkVerifyPart(c)); err != nil {
-		return err
-	}
-	var expect []verify.Expectation
-	for _, s := range c.StringSlice("expect") {
-		list, err := verify.ParseExpectations(s)
-		if err != nil {
-			return args.Usagef("--expect: %w", err)
-		}
-		expect = append(expect, list...)
-	}
-	if c.IsSet("plan") && !c.IsSet("source-pin") && !c.IsSet("source") && !c.IsSet("source-digest") {
-		return args.Usagef("--plan says what the release keeps of its source, so --source-pin or --source is needed too")
-	}
-	if c.IsSet("source-pin") && c.IsSet("source") {
-		return args.Usagef("--source-pin and --source contradict each other: give the source or its pin")
-	}
-	wanted, err := digestFlag(c, "source-digest")
-	if err != nil {
+	if err := checkVerifyFlags(c); err != nil {
 		return err
 	}
 	job := &verification.Job{Path: c.Args().First(), PlanPath: c.String("plan"), Strict: c.Bool("strict")}
-	if job.Source, err = sourceOfRelease(con, c); err != nil {
-		return err
-	}
-	if c.Bool("engine") {
-		job.Judge = func(m *gguf.Model, r *verify.Report) error { return judgeRelease(c, m, r) }
-	}
-	trust, err := readTrust(c)
+	options, err := verifyOptions(con, c, job)
 	if err != nil {
 		return err
 	}
-	var listing *verify.Listing
-	if c.IsSet("against") {
-		if listing, _, err = askListing(con, c, c.String("against")); err != nil {
+	part := &verifiedPart{}
+	if c.IsSet("only") {
+		if err := part.only(c, options); err != nil {
 			return err
 		}
 	}
 	p := con.StartProgress("verify", 0)
-	options := verify.Options{
-		Fast:         c.Bool("fast"),
-		Strict:       c.Bool("strict"),
-		Complete:     c.Bool("complete"),
-		Expect:       expect,
-		Inspect:      job.Inspect,
-		Source:       job.Source,
-		SourceKey:    reap.KeySourcePin,
-		SourceDigest: wanted,
-		Measure:      func(m *gguf.Model) manifest.BuildOptions { return pinOptions(c, m) },
-		Prove:        job.Prove,
-		Listing:      listing,
-		Trust:        trust,
-		Workers:      c.Int("workers"),
-		Progress:     p.Set,
-	}
-	part := &verifiedPart{}
-	if c.IsSet("only") {
-		if err := part.only(c, &options); err != nil {
-			return err
-		}
-	}
-	seen, err := verify.Release(c.Context, job.Path, options)
+	options.Progress = p.Set
+	seen, err := verify.Release(c.Context, job.Path, *options)
 	p.Finish()
 	if err != nil {
-		err = cmp.Or(checkSettled(job.Path), err)
-	} else {
-		err = job.Err
+		return cmp.Or(checkSettled(job.Path), err)
 	}
-	if err != nil {
-		return err
+	if job.Err != nil {
+		return job.Err
 	}
 	if c.IsSet("output") {
 		if err := part.write(con, c.String("output"), seen); err != nil {
@@ -195,6 +142,75 @@ func verifyAction(con *ui.Console, c *cli.Context) error {
 		}
 	}
 	return report(con, seen, "ggufreap/verify/v1", c.Bool("json"))
+}
+
+// checkVerifyFlags refuses what cannot be checked, before anything is read.
+func checkVerifyFlags(c *cli.Context) error {
+	path := c.Args().First()
+	switch {
+	case c.NArg() != 1:
+		return hint.With(args.Usagef("verify takes one folder or file, got %d", c.NArg()), "ggufreap verify DIR")
+	case remote.IsAddress(path):
+		return hint.With(args.Usagef("verify checks files of this machine, got an address"), "to hold a folder against it: ggufreap verify --against %s DIR", args.ShellQuote(remote.Redacted(path)))
+	}
+	if err := cmp.Or(checkModelPath(path), checkVerifyPart(c)); err != nil {
+		return err
+	}
+	switch {
+	case c.IsSet("plan") && !c.IsSet("source-pin") && !c.IsSet("source") && !c.IsSet("source-digest"):
+		return args.Usagef("--plan says what the release keeps of its source, so --source-pin or --source is needed too")
+	case c.IsSet("source-pin") && c.IsSet("source"):
+		return args.Usagef("--source-pin and --source contradict each other: give the source or its pin")
+	}
+	return nil
+}
+
+// verifyOptions are what flags ask for, with what they name read.
+func verifyOptions(con *ui.Console, c *cli.Context, job *verification.Job) (*verify.Options, error) {
+	o := &verify.Options{
+		Fast:      c.Bool("fast"),
+		Strict:    c.Bool("strict"),
+		Complete:  c.Bool("complete"),
+		Inspect:   job.Inspect,
+		SourceKey: reap.KeySourcePin,
+		Measure:   func(m *gguf.Model) manifest.BuildOptions { return pinOptions(c, m) },
+		Prove:     job.Prove,
+		Workers:   c.Int("workers"),
+	}
+	var err error
+	if o.Expect, err = expectations(c); err != nil {
+		return nil, err
+	}
+	if o.SourceDigest, err = digestFlag(c, "source-digest"); err != nil {
+		return nil, err
+	}
+	if job.Source, err = sourceOfRelease(con, c); err != nil {
+		return nil, err
+	}
+	o.Source = job.Source
+	if c.Bool("engine") {
+		job.Judge = func(m *gguf.Model, r *verify.Report) error { return judgeRelease(c, m, r) }
+	}
+	if o.Trust, err = readTrust(c); err != nil {
+		return nil, err
+	}
+	if c.IsSet("against") {
+		o.Listing, _, err = askListing(con, c, c.String("against"))
+	}
+	return o, err
+}
+
+// expectations reads --expect.
+func expectations(c *cli.Context) ([]verify.Expectation, error) {
+	var all []verify.Expectation
+	for _, s := range c.StringSlice("expect") {
+		list, err := verify.ParseExpectations(s)
+		if err != nil {
+			return nil, args.Usagef("--expect: %w", err)
+		}
+		all = append(all, list...)
+	}
+	return all, nil
 }
 
 // sourceOfRelease returns the pin of what the release is said to be made of, nil when nothing

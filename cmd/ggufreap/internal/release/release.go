@@ -10,13 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"ggufreap/cmd/ggufreap/internal/hub"
 	"ggufreap/cmd/ggufreap/internal/ui"
-	"ggufreap/cmd/ggufreap/internal/ui/table"
+	"ggufreap/cmd/ggufreap/internal/ui/progress"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 	"ggufreap/manifest"
@@ -168,33 +167,10 @@ type Options struct {
 // run that fails leaves, the error's hint says.
 func Write(ctx context.Context, con *ui.Console, r *Release, o Options) error {
 	p := con.StartProgress(r.Task, r.Layout.Bytes())
-	staging := stage.Options{
-		Inputs:    r.Inputs,
-		Unchanged: r.Source.Unchanged,
-		Resume:    o.Resume,
-		Force:     o.Force,
-		Workers:   o.Workers,
-		Progress:  p.Set,
-	}
-	if err := r.nameSources(&staging); err != nil {
-		return err
-	}
 	travel := r.travels(p)
-	if travel != nil {
-		staging.Progress = travel.Set
-	}
-	if r.Derivation != nil {
-		staging.Check = r.Derivation.Check
-	}
-	if r.SourcePin != nil {
-		var err error
-		if staging.Lanes, err = r.record(ctx, p, o.Workers); err != nil {
-			return err
-		}
-		staging.Progress = nil // the recorder tells it, of the source's bytes
-	}
-	if r.Whole && hub.Of(r.Source) != nil {
-		staging.Workers = 1 // likewise; ranges are fetched side by side all the same
+	staging, err := r.staging(ctx, p, travel, o)
+	if err != nil {
+		return err
 	}
 	folder, err := stage.Open(r.Folder, r.staged(), staging)
 	if errors.Is(err, stage.ErrFinished) {
@@ -221,21 +197,58 @@ func Write(ctx context.Context, con *ui.Console, r *Release, o Options) error {
 	if err != nil {
 		return r.explainFailure(folder, o, err, closeErr)
 	}
-	read, written := folder.Traffic()
-	switch {
-	case travel != nil:
-		read = travel.bytes()
-		p.Set(travel.all, travel.all) // some came with the headers
-	case r.SourcePin != nil:
-		read = r.Source.FileBytes()
-	}
-	p.FinishWriting(read, written)
+	r.tellTraffic(p, travel, folder)
 	warnRedone(con, folder)
 	for _, name := range folder.Voided() {
 		con.Warnf("%s was removed: it vouched for the release that was replaced; ggufreap sign signs this one", text.Safe(name))
 	}
 	r.Pin = pin
 	return nil
+}
+
+// staging says how package stage writes the release.
+func (r *Release) staging(ctx context.Context, p *progress.Task, t *travel, o Options) (stage.Options, error) {
+	staging := stage.Options{
+		Inputs:    r.Inputs,
+		Unchanged: r.Source.Unchanged,
+		Resume:    o.Resume,
+		Force:     o.Force,
+		Workers:   o.Workers,
+		Progress:  p.Set,
+	}
+	if err := r.nameSources(&staging); err != nil {
+		return staging, err
+	}
+	if t != nil {
+		staging.Progress = t.Set
+	}
+	if r.Derivation != nil {
+		staging.Check = r.Derivation.Check
+	}
+	if r.SourcePin != nil {
+		var err error
+		if staging.Lanes, err = r.record(ctx, p, o.Workers); err != nil {
+			return staging, err
+		}
+		staging.Progress = nil // the recorder tells it, of the source's bytes
+	}
+	if r.Whole && hub.Of(r.Source) != nil {
+		staging.Workers = 1 // likewise; ranges are fetched side by side all the same
+	}
+	return staging, nil
+}
+
+// tellTraffic ends the progress with what was read and written.
+func (r *Release) tellTraffic(p *progress.Task, t *travel, folder *stage.Folder) {
+	read, written := folder.Traffic()
+	switch {
+	case t != nil:
+		read = t.bytes()
+		p.Set(t.all, t.all) // some came with the headers
+	case r.SourcePin != nil:
+		read = r.Source.FileBytes()
+	}
+	p.FinishWriting(read, written)
 }
 
 // CheckRoom says whether the folder of a dry run, if it names one, has room for the release.
@@ -297,41 +310,6 @@ func (r *Release) fill(ctx context.Context, folder *stage.Folder) (*manifest.Pin
 		}
 	}
 	return pin, folder.Publish(ctx)
-}
-
-// Describe prints the files of a release.
-func Describe(con *ui.Console, r *Release) {
-	con.Field("tensor data", "%s", text.Size(r.Layout.TensorBytes()))
-	con.Field("files", "%s, %s", text.Files(len(r.Layout.Shards)), text.Size(r.Layout.Bytes()))
-	con.Field("was", "%s, %s", text.Files(r.Source.Shards), text.Size(r.Source.FileBytes()))
-	if n := len(r.same()); r.Link && n > 0 {
-		con.Field("linked", "%s: other names of the source's, and changed with them", text.Files(n))
-	}
-	if r.Engine != "" {
-		con.Field("engine", "%s would load it", text.Safe(r.Engine))
-	}
-	con.Printf("\n")
-	con.Table("", []table.Column{table.Left("file"), table.Right("tensors"), table.Right("bytes")}, func(yield func([]string) bool) {
-		for i, name := range r.shardNames() {
-			shard := r.Layout.Shards[i]
-			if !yield([]string{text.Safe(name), text.Grouped(len(shard.Views)), text.Grouped(shard.Size)}) {
-				return
-			}
-		}
-	})
-	con.Printf("\n")
-	if r.Pin == nil {
-		con.Field("written", "nothing: this was a dry run")
-		return
-	}
-	if r.Pin.WeightsDigest.IsZero() {
-		con.Field("pin digest", "none: a name has a control character")
-	} else {
-		con.Field("pin digest", "%s", r.Pin.PinDigest)
-		con.Field("weights digest", "%s", r.Pin.WeightsDigest)
-	}
-	con.Field("documents", "%s", strings.Join(slices.Concat(r.documentNames(), []string{manifest.SumsName}, r.Signed), ", "))
-	con.Field("written", "%s", text.Safe(filepath.Clean(r.Folder)))
 }
 
 // PlanName is the plan's file name in a release.
