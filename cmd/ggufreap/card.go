@@ -12,6 +12,7 @@ import (
 	"ggufreap/cmd/ggufreap/internal/card"
 	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/cmd/ggufreap/internal/release"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 )
@@ -70,7 +71,7 @@ func cardCommand(con *ui.Console) *cli.Command {
 			&cli.StringFlag{Name: "bom", Usage: "`FILE`: write a bill of materials there, CycloneDX in JSON"},
 			&cli.StringFlag{Name: "recipes", Usage: "`DIR`: write launch scripts there, for the machines of --nodes or --fit-per-node"},
 			&cli.StringFlag{Name: "check", Usage: "`FILE`: say where this card does not fit the release"},
-			&cli.StringFlag{Name: "source-pin", Usage: "`FILE`: the pin of the source (" + sourcePinName + " of the folder)"},
+			&cli.StringFlag{Name: "source-pin", Usage: "`FILE`: the pin of the source (" + release.SourcePinName + " of the folder)"},
 			&cli.StringSliceFlag{Name: "signed-by", Usage: "`FILE`: a public key, of SSH or in PEM, that signs the release; the card names it (repeatable)"},
 			&cli.StringFlag{Name: "fit-per-node", Usage: "`NxSIZE`: as --nodes N, and refuse a split that gives a machine more than SIZE of tensor data: 4x119GB"},
 			&cli.BoolFlag{Name: "force", Usage: "replace files that card did not write, and change a release that is signed: its signatures are removed"},

@@ -22,8 +22,6 @@ import (
 	"ggufreap/gguf"
 	"ggufreap/manifest"
 	"ggufreap/manifest/sign"
-	"ggufreap/reap"
-	"ggufreap/reap/planfile"
 )
 
 // factFlags bring what a card says beside the release's own documents.
@@ -105,7 +103,7 @@ func readFacts(c *cli.Context, m *gguf.Model, was string) (*card.Facts, error) {
 		return nil, fmt.Errorf("%s is of other files: %w", manifest.PinName, err)
 	}
 	f := &card.Facts{Pin: pin, Metadata: m.Metadata()}
-	if f.Plan, err = planOf(dir); err != nil {
+	if f.Plan, err = release.ReadPlan(dir); err != nil {
 		return nil, err
 	}
 	if f.SourcePin, f.InFolder, err = sourcePinOf(c, dir); err != nil {
@@ -184,25 +182,9 @@ func takeNodes(c *cli.Context, f *card.Facts) error {
 	return nil
 }
 
-// planOf reads the plan of a release, nil when it has none.
-func planOf(dir string) (*reap.Plan, error) {
-	data, err := files.Read(filepath.Join(dir, release.PlanName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	plan, err := planfile.Decode(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", release.PlanName, err)
-	}
-	return plan, nil
-}
-
 // sourcePinOf reads the pin of the source, from the folder unless a flag names another.
 func sourcePinOf(c *cli.Context, dir string) (pin *manifest.Pin, inFolder bool, err error) {
-	own := filepath.Join(dir, sourcePinName)
+	own := filepath.Join(dir, release.SourcePinName)
 	if path := c.String("source-pin"); path != "" {
 		pin, err = files.ReadPin(c.App.Reader, path)
 		_, there := os.Stat(own)

@@ -19,7 +19,7 @@ import (
 
 // carriedNames are the documents of a release that stay true when its metadata or its cut
 // changes: the experts and their source are the same.
-var carriedNames = []string{release.PlanName, sourcePinName, licenseName}
+var carriedNames = []string{release.PlanName, release.SourcePinName, licenseName}
 
 // carryOver puts the documents of the release that a model is into the release that is made of
 // it, and says which files of its folder are not put in, since they speak of the files as they

@@ -63,7 +63,7 @@ func (d *derivative) publish(con *ui.Console, c *cli.Context, r *release.Release
 	}
 	encoded := func(*manifest.Pin) ([]byte, error) {
 		var b bytes.Buffer
-		err := manifest.EncodePin(&b, sourcePinName, source())
+		err := manifest.EncodePin(&b, release.SourcePinName, source())
 		return b.Bytes(), err
 	}
 	switch {
@@ -72,9 +72,9 @@ func (d *derivative) publish(con *ui.Console, c *cli.Context, r *release.Release
 		if err != nil {
 			return err
 		}
-		r.Documents = append(r.Documents, release.File{Name: sourcePinName, Data: data})
+		r.Documents = append(r.Documents, release.File{Name: release.SourcePinName, Data: data})
 	case inFolder:
-		add(sourcePinName, encoded)
+		add(release.SourcePinName, encoded)
 	}
 	if err := addLicense(c, r); err != nil {
 		return err

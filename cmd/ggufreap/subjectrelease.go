@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 
@@ -13,7 +12,6 @@ import (
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/manifest"
-	"ggufreap/reap/planfile"
 )
 
 func (s *subject) readPin(pin *manifest.Pin) {
@@ -67,30 +65,23 @@ func (s *subject) readRelease(con *ui.Console, c *cli.Context) error {
 	if err := s.readSourcePin(c); err != nil {
 		return err
 	}
-	data, err := files.Read(filepath.Join(s.path, release.PlanName))
-	if errors.Is(err, fs.ErrNotExist) {
-		s.fact("plan", "Not specified")
-		return nil
-	}
-	if err != nil {
+	plan, err := release.ReadPlan(s.path)
+	switch {
+	case err != nil:
 		return err
+	case plan == nil:
+		s.fact("plan", "Not specified")
+	default:
+		s.usePlan(plan, release.PlanName)
 	}
-	plan, err := planfile.Decode(data)
-	if err != nil {
-		return fmt.Errorf("%s: %w", release.PlanName, err)
-	}
-	s.usePlan(plan, release.PlanName)
 	return nil
 }
-
-// sourcePinName is the pin of a release's source in its folder.
-const sourcePinName = "source.pin.json.zst"
 
 func (s *subject) readSourcePin(c *cli.Context) error {
 	path := c.String("source-pin")
 	given := path != ""
 	if !given {
-		path = filepath.Join(s.path, sourcePinName)
+		path = filepath.Join(s.path, release.SourcePinName)
 	}
 	pin, err := files.ReadPin(c.App.Reader, path)
 	if !given && errors.Is(err, fs.ErrNotExist) {

@@ -173,7 +173,7 @@ func (b *Bundle) CheckKey(key *ecdsa.PublicKey) (*Model, error) {
 	if b.Method != KeyMethod {
 		return nil, fmt.Errorf("the signer is known by the method %q, not by a key", b.Method)
 	}
-	payload, err := b.check(key)
+	payload, err := unsealSigned(&b.envelope, key)
 	if !errors.Is(err, ErrWrongSignature) {
 		return readModel(payload, err)
 	}
@@ -215,7 +215,7 @@ func (b *Bundle) CheckChain(roots []*x509.Certificate, now time.Time) (*Model, s
 	if !ok {
 		return nil, "", fmt.Errorf("the signer's certificate has %s, want one on the curve P-256, P-384 or P-521", keyKind(leaf.PublicKey))
 	}
-	payload, err := b.check(key)
+	payload, err := unsealSigned(&b.envelope, key)
 	m, err := readModel(payload, err)
 	return m, leaf.Subject.String(), err
 }
@@ -224,22 +224,6 @@ func (b *Bundle) CheckChain(roots []*x509.Certificate, now time.Time) (*Model, s
 func (b *Bundle) Unchecked() (*Model, error) {
 	payload, _, _, err := unseal(&b.envelope)
 	return readModel(payload, err)
-}
-
-// check returns the payload if the key signed it.
-func (b *Bundle) check(key *ecdsa.PublicKey) ([]byte, error) {
-	payload, signature, signed, err := unseal(&b.envelope)
-	if err != nil {
-		return nil, err
-	}
-	fits, err := verifyBytes(key, signed, signature)
-	if err != nil {
-		return nil, err
-	}
-	if !fits {
-		return nil, ErrWrongSignature
-	}
-	return payload, nil
 }
 
 // SignModel makes a bundle of the method "key" over all files of a model: name is the folder's,

@@ -56,16 +56,9 @@ func SignStatementSSH(statement []byte, key ssh.Signer) ([]byte, error) {
 
 // CheckKey checks the signature of an EC key and returns what was signed.
 func (e *Envelope) CheckKey(key *ecdsa.PublicKey) (*Provenance, error) {
-	payload, signature, signed, err := unseal(&e.envelope)
+	payload, err := unsealSigned(&e.envelope, key)
 	if err != nil {
 		return nil, err
-	}
-	fits, err := verifyBytes(key, signed, signature)
-	if err != nil {
-		return nil, err
-	}
-	if !fits {
-		return nil, ErrWrongSignature
 	}
 	return readProvenance(payload)
 }

@@ -1,6 +1,7 @@
 package sign
 
 import (
+	"crypto/ecdsa"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -85,6 +86,22 @@ func unseal(e *dsse.Envelope) (payload, signature, signed []byte, err error) {
 		return nil, nil, nil, fmt.Errorf("the envelope's signature: %w", err)
 	}
 	return payload, signature, dsse.PAE(e.PayloadType, payload), nil
+}
+
+// unsealSigned returns what an envelope holds if the key signed it.
+func unsealSigned(e *dsse.Envelope, key *ecdsa.PublicKey) ([]byte, error) {
+	payload, signature, signed, err := unseal(e)
+	if err != nil {
+		return nil, err
+	}
+	fits, err := verifyBytes(key, signed, signature)
+	if err != nil {
+		return nil, err
+	}
+	if !fits {
+		return nil, ErrWrongSignature
+	}
+	return payload, nil
 }
 
 // marshalDocument writes a document as all of the program's are: two spaces, LF at the end.

@@ -193,9 +193,6 @@ func (p *PartFolder) checkRoom() error {
 	return nil
 }
 
-// Shards returns which shards the part has, by number from 0.
-func (p *PartFolder) Shards() []int { return p.shards }
-
 // Bytes returns how many bytes the part's shards have.
 func (p *PartFolder) Bytes() int64 {
 	var n int64

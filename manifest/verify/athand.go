@@ -160,28 +160,21 @@ func (v *verifier) findSource() error {
 	if want.IsZero() {
 		return nil
 	}
-	entries, err := os.ReadDir(v.dir)
-	if err != nil {
-		return nil // it may be read, but not listed
-	}
-	for _, e := range entries {
-		pin, err := v.pinAt(e)
-		if err != nil {
-			return err
-		}
-		if pin == nil || pin.PinDigest != want {
-			continue
-		}
-		v.options.Source = pin
-		v.report.note(e.Name(), "is the pin of the source, and was used")
-		v.holdPin(e.Name(), pin)
-		if !known {
-			v.report.gap("the pin digest of the source is the one that the release itself states", "that the claimed source is the one you have in mind: hold it against a digest that came another way, with --source-digest")
-		}
+	pins, err := v.pinsOf(want)
+	switch {
+	case err != nil:
+		return err
+	case len(pins) == 0 && known:
+		return fmt.Errorf("%s: no pin with pin digest %s lies there, --source-pin names one", v.dir, want)
+	case len(pins) == 0:
 		return nil
 	}
-	if known {
-		return fmt.Errorf("%s: no pin with pin digest %s lies there, --source-pin names one", v.dir, want)
+	first := pins[0]
+	v.options.Source = first.pin
+	v.report.note(first.name, "is the pin of the source, and was used")
+	v.holdPin(first.name, first.pin)
+	if !known {
+		v.report.gap("the pin digest of the source is the one that the release itself states", "that the claimed source is the one you have in mind: hold it against a digest that came another way, with --source-digest")
 	}
 	return nil
 }
@@ -189,26 +182,42 @@ func (v *verifier) findSource() error {
 // holdSource finds the pin of the source that was given among the files: the digest that it
 // was given with vouches for it there.
 func (v *verifier) holdSource() error {
+	given := v.options.Source
+	pins, err := v.pinsOf(given.PinDigest)
+	for _, p := range pins {
+		if reflect.DeepEqual(p.pin.Declared, given.Declared) {
+			v.report.Hold(p.name)
+		} else {
+			v.holdPin(p.name, p.pin)
+			v.report.note(p.name, "is the pin of the source, and declares other things of it than the one that was given")
+		}
+	}
+	return err
+}
+
+// A namedPin is a pin that lies in the folder.
+type namedPin struct {
+	name string
+	pin  *manifest.Pin
+}
+
+// pinsOf returns the pins of the folder that have a pin digest.
+func (v *verifier) pinsOf(want manifest.Digest) ([]namedPin, error) {
 	entries, err := os.ReadDir(v.dir)
 	if err != nil {
-		return nil // it may be read, but not listed
+		return nil, nil // it may be read, but not listed
 	}
+	var pins []namedPin
 	for _, e := range entries {
 		pin, err := v.pinAt(e)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if pin == nil || pin.PinDigest != v.options.Source.PinDigest {
-			continue
-		}
-		if given := v.options.Source; reflect.DeepEqual(pin.Declared, given.Declared) {
-			v.report.Hold(e.Name())
-		} else {
-			v.holdPin(e.Name(), pin)
-			v.report.note(e.Name(), "is the pin of the source, and declares other things of it than the one that was given")
+		if pin != nil && pin.PinDigest == want {
+			pins = append(pins, namedPin{e.Name(), pin})
 		}
 	}
-	return nil
+	return pins, nil
 }
 
 // holdPin takes note that a pin of the folder was held against a digest. What it declares is in

@@ -311,6 +311,3 @@ func (r *Release) fill(ctx context.Context, folder *stage.Folder) (*manifest.Pin
 	}
 	return pin, folder.Publish(ctx)
 }
-
-// PlanName is the plan's file name in a release.
-const PlanName = "plan.json"

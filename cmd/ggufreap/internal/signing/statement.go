@@ -7,18 +7,13 @@ import (
 	"io/fs"
 	"path"
 
-	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/release"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 	"ggufreap/manifest"
 	"ggufreap/manifest/sign"
 	"ggufreap/reap"
-	"ggufreap/reap/planfile"
 )
-
-// SourcePinName is the name that the pin of a release's source has in the release.
-const SourcePinName = "source.pin.json.zst"
 
 // Facts are the parameters that a model's own keys state, its source aside.
 func Facts(m *gguf.Model) sign.Parameters {
@@ -45,7 +40,7 @@ func (r *Release) Provenance(source, builder, version string) (*sign.Provenance,
 	defer m.Close()
 	p := &sign.Provenance{Files: r.Files, Parameters: Facts(m), Builder: builder, Version: version}
 	p.Parameters.Source = source
-	plan, err := r.plan()
+	plan, err := release.ReadPlan(r.Path(""))
 	if err != nil {
 		return nil, err
 	}
@@ -55,26 +50,10 @@ func (r *Release) Provenance(source, builder, version string) (*sign.Provenance,
 	return p, r.addPlan(p, plan)
 }
 
-// plan reads the plan of the release, nil when it has none.
-func (r *Release) plan() (*reap.Plan, error) {
-	data, err := files.Read(r.Path(release.PlanName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	plan, err := planfile.Decode(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", text.Safe(r.Path(release.PlanName)), err)
-	}
-	return plan, nil
-}
-
 // addSource names the source's files: by its pin, if the release holds it, else as the plan
 // says that a hub stated them.
 func (r *Release) addSource(p *sign.Provenance, plan *reap.Plan) error {
-	pin, err := manifest.ReadPin(r.Path(SourcePinName))
+	pin, err := manifest.ReadPin(r.Path(release.SourcePinName))
 	switch {
 	case err == nil:
 		return r.addPinned(p, pin)
@@ -122,7 +101,7 @@ func (r *Release) addPinned(p *sign.Provenance, pin *manifest.Pin) error {
 		}
 		p.Inputs = append(p.Inputs, in)
 	}
-	return r.addFile(p, SourcePinName, map[string]string{"role": sign.RoleSourcePin, "pinDigest": pin.PinDigest.String()})
+	return r.addFile(p, release.SourcePinName, map[string]string{"role": sign.RoleSourcePin, "pinDigest": pin.PinDigest.String()})
 }
 
 // addPlan names the plan and the files that its scores were read from.
