@@ -23,6 +23,7 @@ type Recorder struct {
 	pin    *Pin
 	tracks []*track // one for each file
 	bySrc  map[io.ReaderAt]*track
+	sums   *pass.Sums
 	o      BuildOptions
 }
 
@@ -35,13 +36,13 @@ func NewRecorder(ctx context.Context, m *gguf.Model, o BuildOptions) (*Recorder,
 	if err != nil {
 		return nil, err
 	}
-	r := &Recorder{model: m, pin: pin, bySrc: map[io.ReaderAt]*track{}, o: o}
-	hashing := newHashing(pass.NewMeter(m.FileBytes(), o.Progress))
+	r := &Recorder{model: m, pin: pin, bySrc: map[io.ReaderAt]*track{}, sums: pass.NewSums(), o: o}
+	count := pass.NewMeter(m.FileBytes(), o.Progress)
 	rest := pin.Tensors
 	for i, f := range m.Files {
 		var own []Tensor
 		own, rest = rest[:len(f.Tensors)], rest[len(f.Tensors):]
-		t := &track{index: i, ctx: ctx, file: f, source: readerAt{f}, ahead: pass.NewAhead(f, 0, f.Size), tensors: own, hashing: hashing, room: make(chan struct{}, maxQueue)}
+		t := &track{index: i, ctx: ctx, file: f, source: readerAt{f}, ahead: pass.NewAhead(f, 0, f.Size), tensors: own, sums: r.sums, count: count}
 		r.tracks = append(r.tracks, t)
 		for _, tensor := range f.Tensors {
 			for _, e := range tensor.View().Extents {
@@ -52,6 +53,10 @@ func NewRecorder(ctx context.Context, m *gguf.Model, o BuildOptions) (*Recorder,
 	}
 	return r, nil
 }
+
+// Sums are those that the Recorder takes of the source's files. Whoever writes the release
+// takes the sums of its files together with them.
+func (r *Recorder) Sums() *pass.Sums { return r.sums }
 
 // Lanes makes the shards of a layout read their source through the Recorder, and returns
 // how many neighbouring shards each lane has, of which there are at most so many. A lane is
@@ -132,7 +137,7 @@ func (r *Recorder) within(shard *gguf.ShardLayout) int64 {
 // Finish reads what nobody asked for and returns the pin. It is called once, when all
 // readers have ended.
 func (r *Recorder) Finish(ctx context.Context) (*Pin, error) {
-	err := pass.ForEach(ctx, len(r.tracks), r.o.Workers, func(ctx context.Context, i int, _ *pass.Worker) error {
+	err := r.sums.ForEach(ctx, len(r.tracks), r.o.Workers, func(ctx context.Context, i int, _ *pass.Worker) error {
 		var err error
 		r.pin.Files[i].SHA256, err = r.tracks[i].finish(ctx)
 		return err

@@ -11,8 +11,7 @@ import (
 	"ggufreap/manifest/internal/pass"
 )
 
-// A track is how far one file has passed a [Recorder]. Its bytes are hashed by a
-// [pairHasher] while readers go on.
+// A track is how far one file has passed a [Recorder].
 type track struct {
 	index   int
 	ctx     context.Context
@@ -20,20 +19,20 @@ type track struct {
 	source  io.ReaderAt // of the file's tensors; it announces nothing itself
 	ahead   *pass.Ahead // does: the whole file is read, in order
 	tensors []Tensor
-	hashing *hashing
+	sums    *pass.Sums  // of all tracks
+	count   *pass.Meter // likewise
 
-	mu     sync.Mutex
-	cursor int64 // bytes before it have been read
+	mu      sync.Mutex
+	cursor  int64         // bytes before it have been read
+	digests *trackDigests // from the first byte to the last
+	sum     Sum           // once the last has been read
+}
 
-	hasher  *pairHasher // and its side, from the first block on
-	side    int
-	room    chan struct{} // for one more block that waits to be hashed
-	waiting sync.WaitGroup
-
-	digests *trackDigests // once the first byte is hashed
-	sum     Sum           // once the last is
-	failure sync.Mutex
-	err     error // the first of hashing; it sticks
+// A trackDigests takes the digests of one file.
+type trackDigests struct {
+	whole    *pass.Hasher
+	listener *tensorListener
+	spans    *pass.Cursor
 }
 
 // A readerAt is nothing but that.
@@ -91,72 +90,65 @@ func (r laneReader) ReadAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// advance reads up to offset to, has it hashed, and copies what of it belongs into p, whose
-// place in the file is off.
+// advance reads up to offset to, takes the digests, and copies what of it belongs into p,
+// whose place in the file is off.
 func (t *track) advance(ctx context.Context, to int64, p []byte, off int64) error {
 	for t.cursor < to {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		t.ahead.Announce(t.cursor)
-		t.room <- struct{}{}
-		b := t.hashing.blocks.Get().(*block)
-		b.offset = t.cursor
-		b.data = b.data[:min(to-t.cursor, pass.BufferSize)]
-		n, err := t.source.ReadAt(b.data, b.offset)
-		if n < len(b.data) {
-			<-t.room
+		d, at := t.begin(), t.cursor
+		part := d.whole.Next()
+		part = part[:min(to-at, int64(len(part)))]
+		n, err := t.source.ReadAt(part, at)
+		if n < len(part) {
 			if err == nil || errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF
 			}
-			return fmt.Errorf("%s: reading at byte %d of %d: %w", t.file.Name, b.offset+int64(n), to, err)
+			return fmt.Errorf("%s: reading at byte %d of %d: %w", t.file.Name, at+int64(n), to, err)
 		}
-		t.cursor += int64(n)
-		if from := max(b.offset-off, 0); p != nil && off < t.cursor {
-			copy(p[from:], b.data[max(off-b.offset, 0):])
+		if t.cursor += int64(n); p != nil && off < t.cursor {
+			copy(p[max(at-off, 0):], part[max(off-at, 0):])
 		}
-		if err := t.pass(b); err != nil {
-			return err
+		if err := t.take(part, at); err != nil {
+			return fmt.Errorf("%s: %w", t.file.Name, err)
 		}
 	}
 	return nil
 }
 
-// pass has a block hashed, and returns the first error of hashing so far.
-func (t *track) pass(b *block) error {
-	if t.hasher == nil {
-		t.hasher, t.side = t.hashing.next()
+// begin returns the digests of the track's file.
+func (t *track) begin() *trackDigests {
+	if t.digests != nil {
+		return t.digests
 	}
-	b.track = t
-	t.waiting.Add(1)
-	t.hasher.add(t.side, b)
-	return t.failed()
+	listener := newTensorListener(nil)
+	var spans []pass.Span
+	for i, tensor := range t.file.Tensors {
+		spans = append(spans, pass.Span{Offset: tensor.DataOffset(), Size: t.tensors[i].Size, Begin: func() io.Writer { return listener.begin(&t.tensors[i]) }})
+	}
+	t.digests = &trackDigests{t.sums.Hasher(), listener, pass.NewCursor(spans)}
+	return t.digests
 }
 
-func (t *track) failed() error {
-	t.failure.Lock()
-	defer t.failure.Unlock()
-	return t.err
-}
-
-// take takes the digests of a block but for the SHA-256, and is done with it. Digests have
-// large buffers, so they are not kept from the file's last byte on.
-func (t *track) take(b *block) {
-	err := t.failed()
-	if err == nil {
-		t.hashing.count.Write(b.data)
-		err = t.digests.spans.Write(b.data, b.offset)
+// take takes the digests of a part of the file, which stands where its hasher wanted it.
+// Digests have large buffers, so they are not kept from the file's last byte on.
+func (t *track) take(part []byte, offset int64) error {
+	d := t.digests
+	t.count.Write(part)
+	if err := d.spans.Write(part, offset); err != nil {
+		return err
 	}
-	if end := b.offset + int64(len(b.data)); err == nil && end == t.file.Size {
-		t.sum, err = t.digests.end(end)
-		t.digests = nil
+	d.whole.Filled(len(part))
+	if d.whole.Size() < t.file.Size {
+		return nil
 	}
-	t.failure.Lock()
-	t.err = err
-	t.failure.Unlock()
-	t.hashing.blocks.Put(b)
-	<-t.room
-	t.waiting.Done()
+	t.digests, t.sum = nil, d.whole.Sum()
+	if err := d.spans.End(t.file.Size); err != nil {
+		return err
+	}
+	return d.listener.end()
 }
 
 // finish reads the rest of the file and returns its sum.
@@ -164,12 +156,5 @@ func (t *track) finish(ctx context.Context) (Sum, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	err := t.advance(ctx, t.file.Size, nil, 0)
-	if t.hasher != nil {
-		t.hasher.rush()
-	}
-	t.waiting.Wait()
-	if err == nil && t.failed() != nil {
-		err = fmt.Errorf("%s: %w", t.file.Name, t.failed())
-	}
 	return t.sum, err
 }

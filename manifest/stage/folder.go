@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"ggufreap/manifest"
+	"ggufreap/manifest/internal/pass"
 	"ggufreap/manifest/lists"
 	"ggufreap/manifest/stage/internal/disk"
 )
@@ -36,6 +37,7 @@ type Folder struct {
 	void    []string        // files that vouch for it
 
 	least   int64        // bytes that are kept at a time, at the least
+	sums    *pass.Sums   // taken together with those of the source, or nil
 	staged  []stagedFile // written, in order
 	resumed int64        // bytes that an earlier run made durable
 	done    bool

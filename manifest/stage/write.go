@@ -31,7 +31,11 @@ func (f *Folder) WriteShards(ctx context.Context) (*manifest.Pin, error) {
 	count := pass.NewMeter(layout.Bytes(), f.options.Progress)
 	lanes := f.lanes()
 	most := unkept(layout.Bytes(), min(pass.Workers(len(lanes), f.options.Workers), len(lanes)), f.least)
-	err = pass.ForEach(ctx, len(lanes), f.options.Workers, func(ctx context.Context, n int, w *pass.Worker) error {
+	forEach := pass.ForEach
+	if f.sums != nil {
+		forEach = f.sums.ForEach
+	}
+	err = forEach(ctx, len(lanes), f.options.Workers, func(ctx context.Context, n int, w *pass.Worker) error {
 		for _, i := range lanes[n] {
 			staged[i].Name = f.release.shardName(i)
 			err := f.makeShard(ctx, shardJob{i, &staged[i], layout.Shards[i], draft, count, most, w})
@@ -48,6 +52,10 @@ func (f *Folder) WriteShards(ctx context.Context) (*manifest.Pin, error) {
 	f.staged = staged
 	return draft.Finish(sums)
 }
+
+// HashWith has the sums of the shards taken together with those of the files that they are
+// made of.
+func (f *Folder) HashWith(sums *pass.Sums) { f.sums = sums }
 
 // lanes returns the shards as workers take them. Where each is on its own, those come first
 // that lack most: no worker is then left alone with a large one, and of those that an earlier

@@ -24,25 +24,34 @@ type piece struct {
 	done  bool // the owner's hash has seen data
 }
 
-// A sumQueue takes the SHA-256 of files that are read at the same time. That is the
-// slowest thing that happens to a byte, and it cannot be split within a file: but two
-// files are hashed in the time of one where [sha256pair.Faster], and a processor that no
-// file keeps busy can hash what another one reads.
-type sumQueue struct {
+// Sums takes the SHA-256 of files that are read at the same time. That is the slowest thing
+// that happens to a byte, and it cannot be split within a file: but two files are hashed in
+// less time than one after the other where [sha256pair.Faster], and a processor that no file
+// keeps busy can hash what another one reads.
+type Sums struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	waiting []*piece // those of one file in order
 	streams int      // goroutines that may add pieces
+	patient bool     // they may wait for each other
 }
 
-func newSumQueue(streams int) *sumQueue {
-	q := &sumQueue{streams: streams}
+// NewSums returns a Sums for the Hashers of several files, by whom they may be read.
+func NewSums() *Sums {
+	q := &Sums{}
 	q.changed.L = &q.mu
 	return q
 }
 
+// join says that so many goroutines will add pieces.
+func (q *Sums) join(streams int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.streams += streams
+}
+
 // add puts a piece into the queue.
-func (q *sumQueue) add(p *piece) {
+func (q *Sums) add(p *piece) {
 	q.mu.Lock()
 	p.done = false
 	q.waiting = append(q.waiting, p)
@@ -53,11 +62,11 @@ func (q *sumQueue) add(p *piece) {
 // finish returns once p is hashed. Unless that has begun elsewhere, it does so itself,
 // if it can together with a piece of another file: while enough other goroutines are at
 // work, it waits for one.
-func (q *sumQueue) finish(p *piece) {
+func (q *Sums) finish(p *piece) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for !p.done {
-		if p.owner.hashing || q.alone(p) && q.streams > runtime.GOMAXPROCS(0) && sha256pair.Faster() {
+		if p.owner.hashing || q.patient && q.alone(p) && q.streams > runtime.GOMAXPROCS(0) && sha256pair.Faster() {
 			q.changed.Wait()
 			continue
 		}
@@ -66,19 +75,19 @@ func (q *sumQueue) finish(p *piece) {
 }
 
 // alone reports whether no piece but those of p's file waits.
-func (q *sumQueue) alone(p *piece) bool {
+func (q *Sums) alone(p *piece) bool {
 	return !slices.ContainsFunc(q.waiting, func(other *piece) bool { return other.owner != p.owner })
 }
 
 // ready returns the place of the first piece that can be hashed now and is not of the file
 // of besides, or -1.
-func (q *sumQueue) ready(besides *Hasher) int {
+func (q *Sums) ready(besides *Hasher) int {
 	return slices.IndexFunc(q.waiting, func(p *piece) bool { return p.owner != besides && !p.owner.hashing })
 }
 
 // sum hashes the first piece of a file that waits, and one of another file if two are hashed
 // like one. The queue is unlocked meanwhile.
-func (q *sumQueue) sum(owner *Hasher) {
+func (q *Sums) sum(owner *Hasher) {
 	list := []*piece{q.take(slices.IndexFunc(q.waiting, func(p *piece) bool { return p.owner == owner }))}
 	if i := q.ready(owner); i >= 0 && sha256pair.Faster() {
 		list = append(list, q.take(i))
@@ -93,7 +102,7 @@ func (q *sumQueue) sum(owner *Hasher) {
 }
 
 // take removes a piece from the queue for its file to be hashed.
-func (q *sumQueue) take(i int) *piece {
+func (q *Sums) take(i int) *piece {
 	p := q.waiting[i]
 	p.owner.hashing = true
 	q.waiting = slices.Delete(q.waiting, i, i+1)
@@ -109,16 +118,23 @@ func sumPieces(list []*piece) {
 	}
 }
 
-// leave says that one goroutine adds no more pieces. It then hashes those of others, as
-// long as there are more processors than others, and returns when all have left.
-func (q *sumQueue) leave() {
+// leave says that one goroutine adds no more pieces. It then helps the others.
+func (q *Sums) leave() {
+	q.mu.Lock()
+	q.streams--
+	q.mu.Unlock()
+	q.changed.Broadcast()
+	q.help()
+}
+
+// help hashes the pieces of others: two at once, and single ones as long as there are more
+// processors than others. It returns when all have left.
+func (q *Sums) help() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.streams--
-	q.changed.Broadcast()
 	for q.streams > 0 {
 		i := q.ready(nil)
-		if i < 0 || q.streams >= runtime.GOMAXPROCS(0) {
+		if i < 0 || q.streams >= runtime.GOMAXPROCS(0) && q.ready(q.waiting[i].owner) < 0 {
 			q.changed.Wait()
 			continue
 		}
@@ -131,7 +147,7 @@ func (q *sumQueue) leave() {
 type Hasher struct {
 	hash    hash.Hash
 	size    int64
-	queue   *sumQueue // nil to hash at once
+	queue   *Sums // nil to hash at once
 	pieces  [pieces]piece
 	next    int  // that is being filled
 	sent    int  // those before it that are in the queue, or free again
@@ -141,7 +157,10 @@ type Hasher struct {
 // NewHasher returns a Hasher that hashes at once.
 func NewHasher() *Hasher { return newHasher(nil) }
 
-func newHasher(queue *sumQueue) *Hasher {
+// Hasher returns a Hasher that hashes while the next bytes arrive, together with others.
+func (q *Sums) Hasher() *Hasher { return newHasher(q) }
+
+func newHasher(queue *Sums) *Hasher {
 	h := &Hasher{hash: sha256.New(), queue: queue}
 	for i := range h.pieces {
 		h.pieces[i].owner = h
@@ -162,23 +181,36 @@ func (h *Hasher) filling() *piece { return &h.pieces[h.next] }
 
 // Write takes the next bytes of the file.
 func (h *Hasher) Write(p []byte) (int, error) {
-	h.size += int64(len(p))
 	if h.queue == nil {
+		h.size += int64(len(p))
 		return h.hash.Write(p)
 	}
 	for rest := p; len(rest) > 0; {
-		now := h.filling()
-		if now.data == nil {
-			now.data = make([]byte, 0, pieceSize)
-		}
-		n := min(len(rest), pieceSize-len(now.data))
-		now.data = append(now.data, rest[:n]...)
+		n := copy(h.Next(), rest)
 		rest = rest[n:]
-		if len(now.data) == pieceSize {
-			h.send()
-		}
+		h.Filled(n)
 	}
 	return len(p), nil
+}
+
+// Next returns where the next bytes of the file may be put that [Hasher.Filled] takes then,
+// of a Hasher of [Sums]: at least one, at most [BufferSize].
+func (h *Hasher) Next() []byte {
+	now := h.filling()
+	if now.data == nil {
+		now.data = make([]byte, 0, pieceSize)
+	}
+	return now.data[len(now.data):pieceSize]
+}
+
+// Filled takes the n bytes that were put where [Hasher.Next] said. They stay there until Next
+// is called again.
+func (h *Hasher) Filled(n int) {
+	now := h.filling()
+	h.size += int64(n)
+	if now.data = now.data[:len(now.data)+n]; len(now.data) == pieceSize {
+		h.send()
+	}
 }
 
 // send puts the piece that was filled into the queue, and takes the one that has been there

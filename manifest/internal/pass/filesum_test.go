@@ -96,7 +96,8 @@ func TestIdleWorkersHelp(t *testing.T) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	}
-	q := newSumQueue(2)
+	q := NewSums()
+	q.join(2)
 	left := make(chan struct{})
 	go func() {
 		q.leave()

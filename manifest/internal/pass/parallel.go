@@ -29,7 +29,7 @@ type Worker struct {
 	sums *Hasher
 }
 
-func newWorker(queue *sumQueue) *Worker {
+func newWorker(queue *Sums) *Worker {
 	return &Worker{Buf: make([]byte, BufferSize), sums: newHasher(queue)}
 }
 
@@ -62,6 +62,18 @@ func Workers(n, workers int) int {
 // the others with their sums. The first error cancels the context of the others and is
 // returned when all have ended; of several, the one of the lowest i.
 func ForEach(ctx context.Context, n, workers int, work func(ctx context.Context, i int, w *Worker) error) error {
+	sums := NewSums()
+	sums.patient = true
+	return sums.forEach(ctx, n, workers, 0, work)
+}
+
+// ForEach does as [ForEach], with the sums of the workers and others taken together. There is
+// help with them from the start: the workers may be few, and each have two files.
+func (q *Sums) ForEach(ctx context.Context, n, workers int, work func(ctx context.Context, i int, w *Worker) error) error {
+	return q.forEach(ctx, n, workers, runtime.GOMAXPROCS(0), work)
+}
+
+func (q *Sums) forEach(ctx context.Context, n, workers, helpers int, work func(ctx context.Context, i int, w *Worker) error) error {
 	workers = Workers(n, workers)
 	if n == 0 {
 		return ctx.Err()
@@ -70,21 +82,24 @@ func ForEach(ctx context.Context, n, workers int, work func(ctx context.Context,
 	defer cancel()
 	next := make(chan int)
 	errs := make([]error, n)
-	queue := newSumQueue(workers)
+	q.join(workers)
 	var group sync.WaitGroup
 	for range workers {
 		group.Go(func() {
-			defer queue.leave()
+			defer q.leave()
 			var w *Worker
 			for i := range next {
 				if w == nil {
-					w = newWorker(queue)
+					w = newWorker(q)
 				}
 				if errs[i] = work(inner, i, w); errs[i] != nil {
 					cancel()
 				}
 			}
 		})
+	}
+	for range helpers {
+		group.Go(q.help)
 	}
 	handOut(inner, n, next)
 	group.Wait()

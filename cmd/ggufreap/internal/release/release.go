@@ -185,6 +185,9 @@ func Write(ctx context.Context, con *ui.Console, r *Release, o Options) error {
 			con.Notef("%s: a pin takes every byte of its source in order, so all %s of it travel again; without --pin-source it is what is lacking", r.Task, text.SISize(r.Source.FileBytes()))
 		}
 	}
+	if r.SourcePin != nil {
+		folder.HashWith(r.SourcePin.recorder.Sums())
+	}
 	if err := r.watchSums(ctx, folder); err != nil {
 		return errors.Join(err, folder.Close())
 	}

@@ -42,6 +42,7 @@ func (r *Release) watchSums(ctx context.Context, folder *stage.Folder) error {
 		return nil // a name has no digest; the sums are taken afterwards
 	}
 	r.stated.recorder = recorder
+	folder.HashWith(recorder.Sums())
 	for _, shard := range r.Layout.Shards {
 		shard.Views = recorder.Views(shard.Views)
 	}
