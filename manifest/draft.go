@@ -12,6 +12,7 @@ import (
 // has from the start, the digests it takes from the bytes on their way out.
 type Draft struct {
 	pin     *Pin
+	layout  *gguf.Layout
 	shards  [][]Tensor // of pin.Tensors
 	defined bool       // the digests of all tensors and of all keys
 }
@@ -43,7 +44,7 @@ func NewDraft(stem string, layout *gguf.Layout, slabs SlabCount, ids IDTables) (
 			pin.Tensors = append(pin.Tensors, t)
 		}
 	}
-	d := &Draft{pin: pin, defined: CheckNames(layout) == nil}
+	d := &Draft{pin: pin, layout: layout, defined: CheckNames(layout) == nil}
 	rest := pin.Tensors
 	for _, shard := range layout.Shards {
 		n := len(shard.Views)
@@ -59,7 +60,7 @@ func NewDraft(stem string, layout *gguf.Layout, slabs SlabCount, ids IDTables) (
 // passed goes to check, whose error is the shard's; nil checks nothing. A shard may be
 // taken again from the start. Shards are independent of one another.
 func (d *Draft) Shard(i int, check func(t *Tensor) error) *ShardDraft {
-	return &ShardDraft{d.shards[i], newTensorListener(check)}
+	return &ShardDraft{d.shards[i], d.layout.Shards[i].Views, newTensorListener(check)}
 }
 
 // Headers returns what headers tell of the pin, which shares its tensors with the draft.
@@ -87,12 +88,23 @@ func (d *Draft) Finish(sums []Sum) (*Pin, error) {
 // other. It is for one goroutine.
 type ShardDraft struct {
 	tensors  []Tensor
+	views    []gguf.View // of them
 	listener *tensorListener
 }
 
 // Tensor returns the writer that wants the data of the shard's tensor i, counted from 0,
 // or nil after an error. It is a [gguf.Listener], and ends the tensor before.
 func (s *ShardDraft) Tensor(i int) io.Writer { return s.listener.begin(&s.tensors[i]) }
+
+// Copy is Tensor for data that is what the layout's view gives, from its first byte on. A
+// digest of a slab that a [Recorder] takes of the same bytes is not taken again.
+func (s *ShardDraft) Copy(i int) io.Writer {
+	w := s.Tensor(i)
+	if o := newSlabOrigin(s.views[i], &s.tensors[i]); o != nil {
+		s.listener.hasher.known = o.sum
+	}
+	return w
+}
 
 // End ends the last tensor and returns the first error of any.
 func (s *ShardDraft) End() error { return s.listener.end() }

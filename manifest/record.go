@@ -91,6 +91,8 @@ func (r *Recorder) views(views []gguf.View, lane *lane) []gguf.View {
 		recorded[i].Extents = make([]gguf.Extent, len(v.Extents))
 		for n, e := range v.Extents {
 			if t := r.bySrc[e.Source]; t != nil {
+				t.shared = t.shared || t.lane != nil && t.lane != lane
+				t.lane = lane
 				e.Source = laneReader{t, lane}
 			}
 			recorded[i].Extents[n] = e

@@ -21,6 +21,8 @@ type track struct {
 	tensors []Tensor
 	sums    *pass.Sums  // of all tracks
 	count   *pass.Meter // likewise
+	lane    *lane       // that reads it
+	shared  bool        // another one does too
 
 	mu      sync.Mutex
 	cursor  int64         // bytes before it have been read
@@ -149,6 +151,46 @@ func (t *track) take(part []byte, offset int64) error {
 		return err
 	}
 	return d.listener.end()
+}
+
+// passed returns the offset of the first byte that has not passed.
+func (t *track) passed() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.cursor
+}
+
+// tensorAt returns which tensor has the byte at an offset of the file, or -1. It looks at
+// number first before others.
+func (t *track) tensorAt(offset int64, first int) int {
+	holds := func(i int) bool {
+		start := t.file.Tensors[i].DataOffset()
+		return start <= offset && offset < start+t.tensors[i].Size
+	}
+	if holds(first) {
+		return first
+	}
+	for i := range t.tensors {
+		if holds(i) {
+			return i
+		}
+	}
+	return -1
+}
+
+// slabSum returns the digest of a slab, and false when that has not passed.
+func (t *track) slabSum(p slabPlace) (sum Sum, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	tensor := &t.tensors[p.tensor]
+	sums := tensor.Slabs.BLAKE3
+	if t.digests != nil && t.digests.listener.now == tensor {
+		sums = t.digests.listener.hasher.sums.SlabSums
+	}
+	if len(sums) < (p.slab+1)*len(sum) {
+		return sum, false
+	}
+	return Sum(sums[p.slab*len(sum):]), true
 }
 
 // finish reads the rest of the file and returns its sum.

@@ -53,7 +53,7 @@ func (k *keeper) fill(ctx context.Context) error {
 	if err := k.file.Reserve(shard.Size); err != nil {
 		return fmt.Errorf("space for %d bytes: %w", shard.Size, err)
 	}
-	if err := shard.WriteFrom(ctx, io.MultiWriter(k, k.job.count), k.kept, k.job.CopyBuffer(), k.begin); err != nil {
+	if err := shard.WriteFrom(ctx, io.MultiWriter(k, k.job.count), k.kept, k.job.CopyBuffer(), k.copy); err != nil {
 		return err
 	}
 	if size := k.hasher.Size(); size != shard.Size {

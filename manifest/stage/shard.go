@@ -37,10 +37,17 @@ func (f *Folder) newPassage(job shardJob) *passage {
 	return &passage{hasher: job.Hasher(), draft: job.draft.Shard(job.i, f.options.Check), tensor: -1}
 }
 
-// begin returns who takes the data of tensor i. It goes on with the one that is within.
+// begin returns who takes the data of tensor i, as an earlier run wrote it.
 func (p *passage) begin(i int) io.Writer {
+	p.tensor, p.sink = i, p.draft.Tensor(i)
+	return p.sink
+}
+
+// copy returns who takes the data of tensor i as it is read from the source, to be written.
+// It goes on with the tensor that is within.
+func (p *passage) copy(i int) io.Writer {
 	if i != p.tensor {
-		p.tensor, p.sink = i, p.draft.Tensor(i)
+		p.tensor, p.sink = i, p.draft.Copy(i)
 	}
 	return p.sink
 }
