@@ -60,7 +60,7 @@ func (r *Recorder) Sums() *pass.Sums { return r.sums }
 
 // Lanes makes the shards of a layout read their source through the Recorder, and returns
 // how many neighbouring shards each lane has, of which there are at most so many. A lane is
-// best written by one worker, shard after shard. Each lane but the first begins within a
+// written by one worker, shard after shard. Each lane but the first begins within a
 // file, the beginning of which the lane before it reads again: they are cut where that is
 // little, and a source on another machine has one lane.
 func (r *Recorder) Lanes(l *gguf.Layout, most int) []int {
@@ -72,7 +72,7 @@ func (r *Recorder) Lanes(l *gguf.Layout, most int) []int {
 	lanes := r.cut(l, max(most, 1))
 	next := 0
 	for _, n := range lanes {
-		lane := &lane{}
+		lane := &lane{alone: true}
 		for _, shard := range l.Shards[next : next+n] {
 			shard.Views = r.views(shard.Views, lane)
 		}
@@ -81,7 +81,7 @@ func (r *Recorder) Lanes(l *gguf.Layout, most int) []int {
 	return lanes
 }
 
-// Views returns the same views, read through the Recorder.
+// Views returns the same views, read through the Recorder, by any number of workers.
 func (r *Recorder) Views(views []gguf.View) []gguf.View { return r.views(views, &lane{}) }
 
 func (r *Recorder) views(views []gguf.View, lane *lane) []gguf.View {
@@ -91,7 +91,7 @@ func (r *Recorder) views(views []gguf.View, lane *lane) []gguf.View {
 		recorded[i].Extents = make([]gguf.Extent, len(v.Extents))
 		for n, e := range v.Extents {
 			if t := r.bySrc[e.Source]; t != nil {
-				t.shared = t.shared || t.lane != nil && t.lane != lane
+				t.shared = t.shared || !lane.alone || t.lane != nil && t.lane != lane
 				t.lane = lane
 				e.Source = laneReader{t, lane}
 			}

@@ -20,9 +20,10 @@ import (
 
 // countingReader counts how often each byte is read.
 type countingReader struct {
-	data []byte
-	mu   sync.Mutex
-	read []int
+	data   []byte
+	mu     sync.Mutex
+	read   []int
+	fickle bool // each time it is another byte
 }
 
 func (c *countingReader) ReadAt(p []byte, off int64) (int, error) {
@@ -30,6 +31,9 @@ func (c *countingReader) ReadAt(p []byte, off int64) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range n {
+		if c.fickle {
+			p[i] ^= byte(c.read[off+int64(i)])
+		}
 		c.read[off+int64(i)]++
 	}
 	return n, err

@@ -19,7 +19,7 @@ type slabOrigin struct {
 type slabPlace struct{ tensor, slab int } // of the track's file; of the tensor
 
 // newSlabOrigin returns the origin of a tensor whose data v are. It is nil where a byte of
-// it does not reach the writer straight from the Recorder: where another lane reads the file
+// it may not reach the writer straight from the Recorder: where another lane reads the file
 // too, or its place has passed already, bytes are read a second time, and whether they are
 // the same then is for their own digest to tell.
 func newSlabOrigin(v gguf.View, t *Tensor) *slabOrigin {

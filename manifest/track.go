@@ -21,8 +21,8 @@ type track struct {
 	tensors []Tensor
 	sums    *pass.Sums  // of all tracks
 	count   *pass.Meter // likewise
-	lane    *lane       // that reads it
-	shared  bool        // another one does too
+	lane    *lane       // that reads it, or one of them
+	shared  bool        // by several goroutines
 
 	mu      sync.Mutex
 	cursor  int64         // bytes before it have been read
@@ -42,8 +42,9 @@ type readerAt struct{ io.ReaderAt }
 
 // A lane is a row of reads, mostly in the order of the files.
 type lane struct {
-	mu  sync.Mutex
-	now *track // that it reads
+	alone bool // one goroutine reads
+	mu    sync.Mutex
+	now   *track // that it reads
 }
 
 // enter says that the lane reads t from now on. The rest of the file that it read before

@@ -24,16 +24,19 @@ type SourcePin struct {
 	Pin      *manifest.Pin // once it is taken
 }
 
+// fewestLanes are enough for some to wait for the disk while others hash.
+const fewestLanes = 4
+
 // record makes the source's bytes pass a recorder on their way into the release, and
-// returns the lanes in which the shards are best written: one for each processor unless
-// there are to be so many workers.
+// returns the lanes in which the shards are best written: one for each processor, and a few
+// at least, unless there are to be so many workers.
 func (r *Release) record(ctx context.Context, p *progress.Task, workers int) (lanes []int, err error) {
 	o := r.SourcePin.Options
 	o.Progress = p.Set
 	if r.SourcePin.recorder, err = manifest.NewRecorder(ctx, r.Source, o); err != nil {
 		return nil, err
 	}
-	return r.SourcePin.recorder.Lanes(r.Layout, cmp.Or(max(workers, 0), runtime.GOMAXPROCS(0))), nil
+	return r.SourcePin.recorder.Lanes(r.Layout, cmp.Or(max(workers, 0), max(runtime.GOMAXPROCS(0), fewestLanes))), nil
 }
 
 // save completes the pin of the source, holds the release against it, since some bytes
