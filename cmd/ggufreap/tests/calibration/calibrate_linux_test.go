@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"ggufreap/cmd/ggufreap/internal/programtest"
 )
@@ -34,18 +33,14 @@ func smallDisk(t *testing.T, options string) string {
 // there, and a checkpoint that was there stays for a run that has room again.
 func TestCalibrateFullDisk(t *testing.T) {
 	model := trained(t, "dots1-trained-Q8_0.gguf")
-	text := head(t, "german.calib.txt", 60000)
+	text := head(t, "german.calib.txt", 2000)
 	withEngine(t)
 	disk := smallDisk(t, "size=256k")
 	args := []string{"calibrate", "--quiet", "--threads", "1", "--text", text, "-o", filepath.Join(disk, "s.npz")}
 	interrupt := func(want string, more ...string) {
 		t.Helper()
-		said := ""
-		for wait := 300 * time.Millisecond; !strings.Contains(said, want); wait = wait * 5 / 4 {
-			r := interruptedAfter(t, wait, slices.Concat(args, more, []string{model})...)
-			if said = r.Stderr; r.Code == programtest.OK {
-				t.Fatalf("no run says %q", want)
-			}
+		if r := interruptedAt(t, "measure", 2, slices.Concat(args, more, []string{model})...); !strings.Contains(r.Stderr, want) {
+			t.Fatalf("exit %d, want %q: %s", r.Code, want, r.Stderr)
 		}
 	}
 	interrupt("--resume goes on")
