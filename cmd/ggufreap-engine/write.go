@@ -49,7 +49,7 @@ func (b *backend) write(r *engine.Request, data []byte) (*engine.Reply, []byte, 
 			return nil, nil, err
 		}
 		b.steps.Add(1)
-		if time.Since(begun) > w.For {
+		if time.Since(begun).Seconds() > w.Seconds {
 			break
 		}
 	}

@@ -161,8 +161,12 @@ func (e *Engine) call(ctx context.Context, request *Request, data []byte, patien
 	if e.dead != nil {
 		return nil, nil, e.dead
 	}
+	frame, err := layOut(request, data)
+	if err != nil {
+		return nil, nil, err
+	}
 	sent := make(chan error, 1)
-	go func() { sent <- writeFrame(e.in, request, data) }()
+	go func() { sent <- writeParts(e.in, frame) }()
 	var steps uint64
 	hanging := time.NewTimer(patience)
 	defer hanging.Stop()
@@ -327,7 +331,7 @@ func (e *Engine) Measure(ctx context.Context, m Measure, sequences [][]int) (*ta
 	return t, nil
 }
 
-// Write lets the model write on for about as long as w.For, adds what it wrote to the draft, and
+// Write lets the model write on for about as long as w.Seconds, adds what it wrote to the draft, and
 // reports whether the text is complete. The first time, with w.Begin, it goes on from what is in
 // the draft.
 func (e *Engine) Write(ctx context.Context, w Write, draft *Draft) (done bool, err error) {

@@ -38,19 +38,32 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // writeFrame writes a message and its data.
 func writeFrame(w io.Writer, message any, data []byte) error {
-	text, err := json.Marshal(message, jsontext.AllowInvalidUTF8(true)) // llama.cpp's words can be anything
+	frame, err := layOut(message, data)
 	if err != nil {
 		return err
 	}
+	return writeParts(w, frame)
+}
+
+// layOut returns the parts of a frame.
+func layOut(message any, data []byte) ([][]byte, error) {
+	text, err := json.Marshal(message, jsontext.AllowInvalidUTF8(true)) // llama.cpp's words can be anything
+	if err != nil {
+		return nil, err
+	}
 	if len(text) > maxJSON || len(data) > maxData {
-		return fmt.Errorf("message of %d and %d bytes, at most %d and %d can be sent", len(text), len(data), maxJSON, maxData)
+		return nil, fmt.Errorf("message of %d and %d bytes, at most %d and %d can be sent", len(text), len(data), maxJSON, maxData)
 	}
 	head := append([]byte(frameMark), make([]byte, 12)...)
 	binary.LittleEndian.PutUint32(head[4:], uint32(len(text)))
 	binary.LittleEndian.PutUint64(head[8:], uint64(len(data)))
 	sum := crc32.Update(crc32.Checksum(text, castagnoli), castagnoli, data)
 	tail := append(binary.LittleEndian.AppendUint32(nil, sum), frameEnd...)
-	for _, part := range [][]byte{append(head, text...), data, tail} {
+	return [][]byte{append(head, text...), data, tail}, nil
+}
+
+func writeParts(w io.Writer, parts [][]byte) error {
+	for _, part := range parts {
 		if _, err := w.Write(part); err != nil {
 			return err
 		}

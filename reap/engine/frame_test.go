@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"reflect"
 	"testing"
 )
 
@@ -74,5 +75,15 @@ func TestLastWords(t *testing.T) {
 	l.Write(bytes.Repeat([]byte("x"), 10*lineBytes))
 	if n := len(l.lines()[0]); n != lineBytes {
 		t.Errorf("a line of %d bytes is kept", n)
+	}
+}
+
+// What is asked for comes through as it is, in all its fields.
+func TestRequestsOverFrames(t *testing.T) {
+	sent := Request{OpWrite, "path", 1, &OpenOptions{Threads: 2, TensorSplit: []float32{0.5}, Devices: []string{"x"}, RPC: []string{"y"}}, true, "template",
+		[]Message{{"user", "hello"}}, &Measure{1, map[int]int{3: 4}, 5, 6, 7}, &Write{true, 1 << 63, 2, 3, 4, 0.25}, []int{8}}
+	var got Request
+	if _, err := readFrame(bytes.NewReader(frame(t, &sent, nil)), &got); err != nil || !reflect.DeepEqual(got, sent) {
+		t.Errorf("%+v became %+v: %v", sent, got, err)
 	}
 }

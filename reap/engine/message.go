@@ -3,7 +3,6 @@ package engine
 import (
 	"encoding/binary"
 	"fmt"
-	"time"
 )
 
 // A Request asks the engine for one thing. The fields that are set belong to Op.
@@ -67,10 +66,10 @@ type Write struct {
 	// writing.
 	Begin     bool
 	Seed      uint64
-	Tokens    int           // of the text
-	Documents int           // that it consists of
-	Streams   int           // documents that are written side by side, at most
-	For       time.Duration // the engine answers after about so long
+	Tokens    int     // of the text
+	Documents int     // that it consists of
+	Streams   int     // documents that are written side by side, at most
+	Seconds   float64 // the engine answers after about so many
 }
 
 // A Reply is a sign of life, when Alive is set, or the answer to a request. Error is llama.cpp's

@@ -67,7 +67,7 @@ func (c *Campaign) writing(context int) engine.Write {
 		longest = context
 	}
 	documents := max(1, (c.Self+longest-1)/longest, min(mostStreams, c.Self/leastDocument))
-	return engine.Write{Seed: c.Seed, Tokens: c.Self, Documents: documents, For: writeFor}
+	return engine.Write{Seed: c.Seed, Tokens: c.Self, Documents: documents, Seconds: writeFor.Seconds()}
 }
 
 // describeWriting says in words what decides about the text.

@@ -104,7 +104,7 @@ func request(r io.Reader) (frame []byte, op string, err error) {
 	if err := json.Unmarshal(body[:text], &message); err != nil {
 		return nil, "", err
 	}
-	copy(body, bytes.Replace(body[:text], []byte(`"For":1000000000`), []byte(`"For":1         `), 1))
+	copy(body, bytes.Replace(body[:text], []byte(`"Seconds":1`), []byte(`"Seconds":0`), 1))
 	binary.LittleEndian.PutUint32(tail, crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
 	return bytes.Join([][]byte{head, body, tail}, nil), message.Op, nil
 }
