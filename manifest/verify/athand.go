@@ -1,12 +1,10 @@
 package verify
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -30,7 +28,7 @@ type claim struct {
 var sumsName = regexp.MustCompile(`(?i)^(sha256sums?|sha256|checksums?)(\.txt|\.asc)?$|\.sha256(sums?)?$`)
 
 // gatherClaims reads what lies at hand and says sums of the files: lists of other programs,
-// and names of files that are their digests.
+// names of files that are their digests, and what a hub's program took note of.
 func (v *verifier) gatherClaims() error {
 	entries, err := os.ReadDir(v.dir)
 	if err != nil && gguf.MachineFault(err) {
@@ -47,6 +45,9 @@ func (v *verifier) gatherClaims() error {
 		for _, path := range m.Paths() {
 			if sum, ok := digestName(path); ok {
 				v.claims = append(v.claims, claim{v.name(path), sum, "the name of its blob"})
+			}
+			if sum, by, ok := v.hubRecord(path); ok {
+				v.claims = append(v.claims, claim{v.name(path), sum, by})
 			}
 		}
 	}
@@ -243,97 +244,4 @@ func (v *verifier) pinAt(e fs.DirEntry) (*manifest.Pin, error) {
 		return nil, nil
 	}
 	return pin, nil
-}
-
-// partName tells a file that a program which downloads writes, and what it is a part of.
-var partName = regexp.MustCompile(`(?i)^(.+?)((?:\.[0-9a-f]{6,64})?\.(?:aria2|part|partial|incomplete|crdownload|download|opdownload|filepart|!qb|!ut|!bt|bc!|td|tmp|temp|st))$`)
-
-func isPart(name string) bool { return partName.MatchString(name) }
-
-// reportDownloads reports files that are not whole, by what programs leave that download.
-func (v *verifier) reportDownloads() {
-	for _, name := range v.downloads() {
-		of := partName.FindStringSubmatch(name)[1]
-		_, beside := v.present(of)
-		switch {
-		case beside && v.vouched[of]:
-			v.report.note(name, fmt.Sprintf("is what a download of %q left", of))
-		case beside:
-			v.report.find(KindStructure, of, fmt.Sprintf("may not be whole: %q beside it marks a download that is not finished", name))
-		case gguf.IsModelFile(of):
-			v.report.find(KindStructure, name, fmt.Sprintf("is part of a download of %q that is not finished", of))
-		}
-	}
-}
-
-// reportUnsettled reports files beside which stands what an interrupted edit in place leaves.
-func (v *verifier) reportUnsettled(names []string) {
-	for _, m := range v.models {
-		for _, path := range slices.Concat(m.Paths(), m.Unreadable) {
-			names = append(names, v.name(path))
-		}
-	}
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		if _, err := os.Lstat(v.path(name) + manifest.OldHeaderSuffix); err == nil {
-			v.report.find(KindStructure, name, fmt.Sprintf("an edit in place was interrupted, so that its header may be half the old and half the new one: \"ggufreap edit --in-place\" takes it back, with %q beside it", path.Base(name)+manifest.OldHeaderSuffix))
-		}
-	}
-}
-
-// downloads lists the files beside the models that are named like parts of downloads.
-func (v *verifier) downloads() []string {
-	if len(v.contents) > 0 {
-		return v.parts
-	}
-	entries, _ := os.ReadDir(v.dir)
-	var parts []string
-	for _, e := range entries {
-		if match := partName.FindStringSubmatch(e.Name()); match != nil && v.mine(match[1]) {
-			parts = append(parts, e.Name())
-		}
-	}
-	return parts
-}
-
-// mine reports whether a file is, or would be, one of the artifact's.
-func (v *verifier) mine(name string) bool {
-	return slices.ContainsFunc(v.models, func(m *gguf.Model) bool {
-		return slices.ContainsFunc(slices.Concat(m.Paths(), m.Unreadable), func(path string) bool { return filepath.Base(path) == name }) || slices.Contains(m.Missing, name)
-	})
-}
-
-// longZeros is how many zero bytes at the end of a file make one ask whether it is whole.
-const longZeros = 64 << 10
-
-// reportZeroTails reports shards that end in a long run of zeros, as preallocated downloads
-// do, where nothing vouches for their bytes.
-func (v *verifier) reportZeroTails() {
-	for _, m := range v.models {
-		for _, f := range m.Files {
-			if v.vouched[v.name(f.Name)] || m == v.main() && v.pin != nil {
-				continue
-			}
-			if n := zeroTail(f, f.Size); n >= longZeros {
-				v.report.Add(Finding{Kind: KindStructure, File: v.name(f.Name), Expert: manifest.NoExpert, Parts: []Part{{File: v.name(f.Name), Offset: f.Size - n, Length: n}},
-					What: fmt.Sprintf("ends in %s of zero: downloads that were not finished look so", words.Count(n, "byte"))})
-			}
-		}
-	}
-}
-
-// zeroTail counts the zero bytes at the end.
-func zeroTail(r io.ReaderAt, size int64) int64 {
-	buf := make([]byte, 1<<20)
-	for end := size; end > 0; {
-		part := buf[:min(int64(len(buf)), end)]
-		if n, _ := r.ReadAt(part, end-int64(len(part))); n < len(part) {
-			return 0
-		}
-		if filled := len(bytes.TrimRight(part, "\x00")); filled > 0 {
-			return size - end + int64(len(part)-filled)
-		}
-		end -= int64(len(part))
-	}
-	return size
 }

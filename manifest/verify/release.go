@@ -211,7 +211,7 @@ func (v *verifier) list() error {
 	}
 	for _, e := range entries {
 		name := e.Name()
-		if isPart(name) {
+		if partOf(name) != "" {
 			v.parts = append(v.parts, name)
 		}
 		info, err := os.Stat(v.path(name))

@@ -117,10 +117,14 @@ func TestVerifyNamesUnfinishedDownloads(t *testing.T) {
 		}
 		return dir, paths
 	}
-	for _, suffix := range []string{".aria2", ".part", ".incomplete", ".crdownload", ".!qB", ".download", ".partial", ".0123456789abcdef.incomplete"} {
-		t.Run(suffix, func(t *testing.T) {
+	for _, form := range []string{
+		"%s.aria2", "%s.part", "%s.incomplete", "%s.crdownload", "%s.!qB", "%s.download", "%s.partial", "%s.0123456789abcdef.incomplete", "%s.download.part", "%s.aria2__temp",
+		"%s.fdmdownload", "%s.dtapart", "%s.xltd", "%s.td.cfg", "%s.jc!", "%s.!sync", "%s.lftp-pget-status", "%s.downloading", "%s.unfinished", "%s.1a2B3c4D", "%s_.gstmp",
+		".%s.Ab3xYz", ".syncthing.%s.tmp", "~syncthing~%s.tmp", "downloading_%s.part", ".azDownload-01234567-89ab-cdef-0123-456789abcdef-%s",
+	} {
+		t.Run(form, func(t *testing.T) {
 			dir, paths := shards(t)
-			programtest.WriteText(t, paths[1]+suffix, "x")
+			programtest.WriteText(t, filepath.Join(dir, fmt.Sprintf(form, filepath.Base(paths[1]))), "x")
 			for _, named := range []string{dir, paths[0]} {
 				r := programtest.Run(t, "verify", named)
 				if r.Code != programtest.Differs || !strings.Contains(r.Stdout, filepath.Base(paths[1])+": may not be whole: ") {
@@ -137,6 +141,12 @@ func TestVerifyNamesUnfinishedDownloads(t *testing.T) {
 		})
 	}
 	dir, paths := shards(t)
+	programtest.WriteText(t, filepath.Join(dir, "Unconfirmed 1234.crdownload"), "GGUF")
+	os.Remove(paths[1])
+	if r := programtest.Run(t, "verify", paths[0]); r.Code != programtest.Differs || !strings.Contains(r.Stdout, "missing") {
+		t.Errorf("under a name of no file: exit %d, %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	dir, paths = shards(t)
 	data, err := os.ReadFile(paths[2])
 	if err != nil {
 		t.Fatal(err)
@@ -145,5 +155,48 @@ func TestVerifyNamesUnfinishedDownloads(t *testing.T) {
 	programtest.WriteText(t, paths[2], string(data))
 	if r := programtest.Run(t, "verify", dir); r.Code != programtest.Differs || !strings.Contains(r.Stdout, "bytes of zero: downloads that were not finished look so") {
 		t.Errorf("zeros: exit %d, %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+}
+
+// TestVerifyUsesWhatAHubsProgramNoted lays beside models the records that "hf download" keeps of
+// a folder that it downloads into.
+func TestVerifyUsesWhatAHubsProgramNoted(t *testing.T) {
+	const records = ".cache/huggingface/download"
+	top := t.TempDir()
+	paths, err := programtest.SmallK3().Write(filepath.Join(top, "Q8_0"), gguf.Split{Shards: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := func(file, etag string) {
+		path := filepath.Join(top, records, file+".metadata")
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		programtest.WriteText(t, path, strings.Repeat("9", 40)+"\n"+etag+"\n1764547200.5\n")
+	}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		record("Q8_0/"+filepath.Base(path), fmt.Sprintf("%x", sha256.Sum256(data)))
+	}
+	for _, named := range []string{filepath.Join(top, "Q8_0"), paths[1]} {
+		if out := programtest.Succeed(t, "verify", named); strings.Count(out, "sums: 1 of 1 file has the bytes that ../"+records+"/Q8_0/") != 2 {
+			t.Errorf("%s", out)
+		}
+	}
+	record("Q8_0/"+filepath.Base(paths[1]), strings.Repeat("0", 64))
+	if r := programtest.Run(t, "verify", paths[0]); r.Code != programtest.Differs || !strings.Contains(r.Stdout, ".metadata says 0000") {
+		t.Errorf("another sum: exit %d, %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	record("Q8_0/"+filepath.Base(paths[1]), strings.Repeat("0", 40)) // the name of a git object
+	part := filepath.Join(top, "Q8_0", records, "0123.incomplete")
+	if err := os.MkdirAll(filepath.Dir(part), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	programtest.WriteText(t, part, "x")
+	if r := programtest.Run(t, "verify", paths[0]); r.Code != programtest.OK || !strings.Contains(r.Stdout, `1 file of downloads that are not finished: "0123.incomplete"`) {
+		t.Errorf("a git object: exit %d, %s%s", r.Code, r.Stdout, r.Stderr)
 	}
 }
