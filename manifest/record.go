@@ -2,8 +2,10 @@ package manifest
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"math"
+	"reflect"
 
 	"ggufreap/gguf"
 	"ggufreap/manifest/internal/pass"
@@ -19,12 +21,18 @@ import (
 // with experts in ascending order. Bytes that are asked for again, or late, are read
 // again; their digests are those of the first time.
 type Recorder struct {
+	// Passed, unless nil, is told once of each file that has passed, by number from 0: its
+	// digest and those of its tensors. Calls come from the goroutines that read.
+	Passed func(i int, f File, tensors []Tensor)
+
 	model  *gguf.Model
 	pin    *Pin
 	tracks []*track // one for each file
 	bySrc  map[io.ReaderAt]*track
 	sums   *pass.Sums
 	o      BuildOptions
+	spared int64 // bytes of files that do not pass
+	direct int64 // of them those that readers get as they are
 }
 
 // NewRecorder returns a Recorder of a sound model. Reading stops when ctx is done.
@@ -42,7 +50,7 @@ func NewRecorder(ctx context.Context, m *gguf.Model, o BuildOptions) (*Recorder,
 	for i, f := range m.Files {
 		var own []Tensor
 		own, rest = rest[:len(f.Tensors)], rest[len(f.Tensors):]
-		t := &track{index: i, ctx: ctx, file: f, source: readerAt{f}, ahead: pass.NewAhead(f, 0, f.Size), tensors: own, sums: r.sums, count: count}
+		t := &track{index: i, ctx: ctx, file: f, source: readerAt{f}, ahead: pass.NewAhead(f, 0, f.Size), tensors: own, recorder: r, count: count}
 		r.tracks = append(r.tracks, t)
 		for _, tensor := range f.Tensors {
 			for _, e := range tensor.View().Extents {
@@ -52,6 +60,49 @@ func NewRecorder(ctx context.Context, m *gguf.Model, o BuildOptions) (*Recorder,
 		}
 	}
 	return r, nil
+}
+
+// Headers returns what headers tell of the pin.
+func (r *Recorder) Headers() *Pin { return r.pin }
+
+// Adopt takes over what an earlier Recorder was told of a file, by number from 0, that is
+// known to be the same. The file does not pass again, and readers get it as it is. It is
+// called before [Recorder.Lanes]; what does not fit the file's header is an error.
+func (r *Recorder) Adopt(i int, f File, tensors []Tensor) error {
+	if i >= len(r.tracks) || f.Name != r.pin.Files[i].Name || f.Size != r.pin.Files[i].Size || len(tensors) != len(r.tracks[i].tensors) {
+		return fmt.Errorf("file %q is not number %d of the model", f.Name, i+1)
+	}
+	t := r.tracks[i]
+	for n := range tensors {
+		if err := tensors[n].fits(&t.tensors[n]); err != nil {
+			return fmt.Errorf("file %q: %w", f.Name, err)
+		}
+	}
+	copy(t.tensors, tensors)
+	t.cursor, t.sum = f.Size, f.SHA256
+	t.count.Spare(f.Size)
+	r.spared += f.Size
+	return nil
+}
+
+// Bytes returns how many bytes of the source pass, or reach those who read views without
+// passing.
+func (r *Recorder) Bytes() int64 { return r.model.FileBytes() - r.spared + r.direct }
+
+// fits returns an error where a tensor that is pinned is not as a header has it.
+func (t *Tensor) fits(header *Tensor) error {
+	bare := *t
+	bare.BLAKE3 = Sum{}
+	if t.Slabs != nil {
+		bare.Slabs = &Slabs{Axis: t.Slabs.Axis, Count: t.Slabs.Count}
+	}
+	if t.IDs != nil {
+		bare.IDs = &IDs{Nearest: t.IDs.Nearest}
+	}
+	if !reflect.DeepEqual(&bare, header) {
+		return fmt.Errorf("tensor %q is not as its header has it", t.Name)
+	}
+	return t.check()
 }
 
 // Sums are those that the Recorder takes of the source's files. Whoever writes the release
@@ -90,7 +141,11 @@ func (r *Recorder) views(views []gguf.View, lane *lane) []gguf.View {
 		recorded[i] = v
 		recorded[i].Extents = make([]gguf.Extent, len(v.Extents))
 		for n, e := range v.Extents {
-			if t := r.bySrc[e.Source]; t != nil {
+			switch t := r.bySrc[e.Source]; {
+			case t == nil:
+			case t.cursor == t.file.Size: // adopted
+				r.direct += e.Length
+			default:
 				t.shared = t.shared || !lane.alone || t.lane != nil && t.lane != lane
 				t.lane = lane
 				e.Source = laneReader{t, lane}

@@ -280,3 +280,96 @@ func TestLanesAreOneFile(t *testing.T) {
 		t.Errorf("two lanes read %v and %v", a, b)
 	}
 }
+
+// TestRecorderAdopts gives Recorders what one was told of some files: these do not pass again,
+// readers get them all the same, and the pin is the same.
+func TestRecorderAdopts(t *testing.T) {
+	o := BuildOptions{Slabs: modeltest.MoESlabs(modeltest.MoEExperts), IDs: func(tensor string) ([]byte, bool) { return nil, tensor == "token_embd.weight" }}
+	type passed struct {
+		File
+		tensors []Tensor
+	}
+	told := map[int]passed{}
+	var want *Pin
+	for _, adopt := range [][]int{nil, {0}, {1}, {2, 0}, {0, 1, 2}} {
+		for _, read := range []bool{false, true} {
+			m, readers := countedModel(t, modeltest.MoE(), gguf.Split{Shards: 3})
+			r, err := NewRecorder(t.Context(), m, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bytes := m.FileBytes()
+			for _, i := range adopt {
+				if err := r.Adopt(i, told[i].File, told[i].tensors); err != nil {
+					t.Fatal(err)
+				}
+				bytes -= m.Files[i].Size
+			}
+			var mu sync.Mutex
+			r.Passed = func(i int, f File, tensors []Tensor) {
+				mu.Lock()
+				defer mu.Unlock()
+				told[i] = passed{f, slices.Clone(tensors)}
+				if slices.Contains(adopt, i) {
+					t.Errorf("adopting %d: file %d passed again", adopt, i)
+				}
+			}
+			if read {
+				writeViews(t, m, r.Views(keptViews(m, nil)), 1, 1)
+				for _, i := range adopt {
+					for _, tensor := range m.Files[i].Tensors {
+						bytes += tensor.Size
+					}
+				}
+			}
+			pin, err := r.Finish(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want = pin
+			}
+			if !reflect.DeepEqual(pin, want) || r.Bytes() != bytes {
+				t.Errorf("adopting %d: %d bytes were read, want %d; got %+v", adopt, r.Bytes(), bytes, pin)
+			}
+			for i, reader := range readers {
+				if most := slices.Max(reader.read); most > 1 || !read && slices.Contains(adopt, i) && most > 0 {
+					t.Errorf("adopting %d: bytes of file %d were read %d times", adopt, i, most)
+				}
+			}
+		}
+	}
+}
+
+// TestRecorderAdoptsWhatFits refuses what is of another file, and what is not whole.
+func TestRecorderAdoptsWhatFits(t *testing.T) {
+	o := BuildOptions{Slabs: modeltest.MoESlabs(modeltest.MoEExperts)}
+	m := modeltest.New(t, modeltest.MoE(), gguf.Split{Shards: 3})
+	pin := mustPin(t, m, o)
+	own := pin.Tensors[:len(m.Files[0].Tensors)]
+	slabbed := slices.IndexFunc(own, func(t Tensor) bool { return t.Slabs != nil && t.Slabs.BLAKE3 != nil })
+	for name, change := range map[string]func(f *File, tensors []Tensor) []Tensor{
+		"size":   func(f *File, l []Tensor) []Tensor { f.Size++; return l },
+		"name":   func(f *File, l []Tensor) []Tensor { f.Name = "x.gguf"; return l },
+		"fewer":  func(_ *File, l []Tensor) []Tensor { return l[1:] },
+		"tensor": func(_ *File, l []Tensor) []Tensor { l[0].Name = "x"; return l },
+		"shape":  func(_ *File, l []Tensor) []Tensor { l[0].Shape = []uint64{1}; return l },
+		"slabs":  func(_ *File, l []Tensor) []Tensor { l[slabbed].Slabs = nil; return l },
+		"digests": func(_ *File, l []Tensor) []Tensor {
+			s := *l[slabbed].Slabs
+			s.BLAKE3 = s.BLAKE3[32:]
+			l[slabbed].Slabs = &s
+			return l
+		},
+	} {
+		r, err := NewRecorder(t.Context(), m, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := pin.Files[0]
+		tensors := change(&f, slices.Clone(own))
+		if r.Adopt(0, f, tensors) == nil {
+			t.Errorf("another %s was adopted", name)
+		}
+	}
+}

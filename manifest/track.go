@@ -19,10 +19,11 @@ type track struct {
 	source  io.ReaderAt // of the file's tensors; it announces nothing itself
 	ahead   *pass.Ahead // does: the whole file is read, in order
 	tensors []Tensor
-	sums    *pass.Sums  // of all tracks
-	count   *pass.Meter // likewise
+	count   *pass.Meter // of all tracks
 	lane    *lane       // that reads it, or one of them
 	shared  bool        // by several goroutines
+
+	recorder *Recorder
 
 	mu      sync.Mutex
 	cursor  int64         // bytes before it have been read
@@ -131,7 +132,7 @@ func (t *track) begin() *trackDigests {
 	for i, tensor := range t.file.Tensors {
 		spans = append(spans, pass.Span{Offset: tensor.DataOffset(), Size: t.tensors[i].Size, Begin: func() io.Writer { return listener.begin(&t.tensors[i]) }})
 	}
-	t.digests = &trackDigests{t.sums.Hasher(), listener, pass.NewCursor(spans)}
+	t.digests = &trackDigests{t.recorder.sums.Hasher(), listener, pass.NewCursor(spans)}
 	return t.digests
 }
 
@@ -151,7 +152,15 @@ func (t *track) take(part []byte, offset int64) error {
 	if err := d.spans.End(t.file.Size); err != nil {
 		return err
 	}
-	return d.listener.end()
+	if err := d.listener.end(); err != nil {
+		return err
+	}
+	if tell := t.recorder.Passed; tell != nil {
+		f := t.recorder.pin.Files[t.index]
+		f.SHA256 = t.sum
+		tell(t.index, f, t.tensors)
+	}
+	return nil
 }
 
 // passed returns the offset of the first byte that has not passed.

@@ -39,7 +39,7 @@ func writeDerivative(con *ui.Console, c *cli.Context, d *derivative, r *release.
 		}
 		options := pinOptions(c, d.source.Model)
 		options.Declared = statedOf(d.source.Model) // flags for the card are about the release
-		r.SourcePin = &release.SourcePin{Path: path, Force: c.Bool("force"), Digest: want, Options: options, Derivation: d.derivation}
+		r.SourcePin = &release.SourcePin{Path: path, Force: c.Bool("force"), Program: programVersion(), Digest: want, Options: options, Derivation: d.derivation}
 	}
 	return release.Write(c.Context, con, r, writeOptions(c))
 }

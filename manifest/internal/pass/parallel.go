@@ -165,3 +165,10 @@ func (m *Meter) Repeat(n int64) {
 	defer m.mu.Unlock()
 	m.again += n
 }
+
+// Spare says that n bytes need not pass by.
+func (m *Meter) Spare(n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.total -= n
+}

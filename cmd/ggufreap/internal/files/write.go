@@ -12,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
@@ -69,6 +70,14 @@ func Replace(path string, data []byte) error {
 		return writing(path, err)
 	}
 	return publish(tmp, path)
+}
+
+// Remove removes what [Replace] makes, and what killed runs left of it. That something stays
+// is no error.
+func Remove(path string) {
+	dir, name := filepath.Split(path)
+	removeParts(filepath.Join(dir, "."+name+"."))
+	os.Remove(path)
 }
 
 // Bytes returns what writes a text that is there whole.

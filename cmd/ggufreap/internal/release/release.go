@@ -182,7 +182,7 @@ func Write(ctx context.Context, con *ui.Console, r *Release, o Options) error {
 	if kept, _ := folder.Resumed(); travel != nil {
 		travel.all = max(travel.all-kept, 0)
 		if kept > 0 && r.SourcePin != nil {
-			con.Notef("%s: a pin takes every byte of its source in order, so all %s of it travel again; without --pin-source it is what is lacking", r.Task, text.SISize(r.Source.FileBytes()))
+			con.Notef("%s: a pin takes every byte of its source, file by file, so %s of it travel again; without --pin-source it is what is lacking", r.Task, text.SISize(r.Source.FileBytes()-r.SourcePin.known))
 		}
 	}
 	if r.SourcePin != nil {
@@ -229,11 +229,9 @@ func (r *Release) staging(ctx context.Context, p *progress.Task, t *travel, o Op
 		staging.Check = r.Derivation.Check
 	}
 	if r.SourcePin != nil {
-		var err error
-		if staging.Lanes, err = r.record(ctx, p, o.Workers); err != nil {
+		if err := r.record(ctx, p, o, &staging); err != nil {
 			return staging, err
 		}
-		staging.Progress = nil // the recorder tells it, of the source's bytes
 	}
 	if r.Whole && hub.Of(r.Source) != nil {
 		staging.Workers = 1 // likewise; ranges are fetched side by side all the same
@@ -249,7 +247,7 @@ func (r *Release) tellTraffic(p *progress.Task, t *travel, folder *stage.Folder)
 		read = t.bytes()
 		p.Set(t.all, t.all) // some came with the headers
 	case r.SourcePin != nil:
-		read = r.Source.FileBytes()
+		read = r.SourcePin.recorder.Bytes()
 	}
 	p.FinishWriting(read, written)
 }

@@ -37,6 +37,9 @@ func announce(con *ui.Console, r *Release, folder *stage.Folder, o Options) {
 	if !o.Resume {
 		return
 	}
+	if s := r.SourcePin; s != nil && s.known > 0 {
+		con.Notef("%s: the run before has pinned %s of the source's %s, as %s tells: they are read only where the release lacks them", r.Task, text.SISize(s.known), text.SISize(r.Source.FileBytes()), text.Safe(s.note.path))
+	}
 	if bytes, _ := folder.Resumed(); bytes > 0 {
 		con.Notef("%s: going on in %s: %s written, and checked on the way", r.Task, text.Safe(r.Folder), share(bytes, r.Layout.Bytes()))
 	} else {

@@ -66,6 +66,9 @@ func TestKill(t *testing.T) {
 		if got, err := os.ReadFile(pin); session%4 == 3 && string(got) != wantPin {
 			t.Errorf("seed %d, session %d: the pin of the source is missing or wrong: %v", seed, session, err)
 		}
+		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(out), "*.part")); len(left) > 0 {
+			t.Errorf("seed %d, session %d: left %q", seed, session, left)
+		}
 		if t.Failed() {
 			break
 		}
