@@ -63,10 +63,18 @@ func openPaths(con *ui.Console, c *cli.Context, paths ...string) (*gguf.Model, e
 	return gguf.OpenFiles(paths, options...)
 }
 
+// checkNamed refuses "-" in place of a model or a folder.
+func checkNamed(what, path string) error {
+	if path == files.Stdin {
+		return hint.With(args.Usagef("%s cannot be read from standard input", what), "name its file or folder; one that is called - is ./-")
+	}
+	return nil
+}
+
 // checkModelPath refuses what cannot be a model, whose parts are read in any order.
 func checkModelPath(path string) error {
-	if path == files.Stdin {
-		return hint.With(args.Usagef("a model cannot be read from standard input"), "name its file or folder; one that is called - is ./-")
+	if err := checkNamed("a model", path); err != nil {
+		return err
 	}
 	info, err := os.Stat(path)
 	if err != nil || info.IsDir() || info.Mode().IsRegular() {

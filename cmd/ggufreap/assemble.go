@@ -84,6 +84,9 @@ func assembleAction(con *ui.Console, c *cli.Context) error {
 		return hint.With(args.Usagef("assemble takes one folder, got %d", c.NArg()), "ggufreap assemble DIR")
 	}
 	folder := c.Args().First()
+	if err := checkNamed("a folder", folder); err != nil {
+		return err
+	}
 	if _, _, ok := calibration.ParsePartName(folder); ok {
 		return assembleScores(con, c, folder)
 	}

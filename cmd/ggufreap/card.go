@@ -137,7 +137,7 @@ func readCard(c *cli.Context) (string, error) {
 		return string(data), err
 	}
 	path := c.String("output")
-	if path == "" || path == files.Stdin {
+	if path == "" || path == files.Stdin || files.IsSink(path) {
 		path = filepath.Join(folderOf(c.Args().First()), cardName)
 	}
 	if _, err := os.Lstat(path); err != nil {
@@ -154,7 +154,7 @@ func readCard(c *cli.Context) (string, error) {
 func cardOutputs(c *cli.Context, was string, f *card.Facts) ([]cardOutput, error) {
 	var list []cardOutput
 	if path := c.String("output"); path != "" {
-		if path == files.Stdin {
+		if path == files.Stdin || files.IsSink(path) {
 			was = "" // a new card, with what the one in the release states
 		}
 		is, err := card.Renew(was, f)

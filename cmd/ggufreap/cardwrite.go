@@ -110,7 +110,7 @@ func (w *cardWriter) check(list []cardOutput) error {
 
 // checkKnown refuses to replace what is not what card writes there.
 func (o cardOutput) checkKnown(force bool) error {
-	if force || o.kind == theCard { // a card was looked at as it was read
+	if force || o.kind == theCard || files.IsSink(o.path) { // a card was looked at as it was read
 		return nil
 	}
 	if _, err := os.Lstat(o.path); errors.Is(err, fs.ErrNotExist) {

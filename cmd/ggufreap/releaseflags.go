@@ -7,7 +7,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
-	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/hub"
 	"ggufreap/cmd/ggufreap/internal/release"
@@ -33,8 +32,6 @@ func checkFolder(c *cli.Context) error {
 	switch folder := c.String("output"); {
 	case folder == "" && !c.Bool("dry-run"):
 		return hint.With(args.Usagef("no output folder given"), "-o DIR names it; --dry-run shows what would be written")
-	case folder == files.Stdin:
-		return hint.With(args.Usagef("-o names a folder, and - stands for standard output"), "a folder of this name is ./-")
 	case gguf.IsModelFile(folder):
 		return hint.With(args.Usagef("-o names a folder, got %q", folder), "-o DIR --name %s", args.ShellQuote(gguf.Stem(folder)))
 	}

@@ -77,6 +77,9 @@ func repairAction(con *ui.Console, c *cli.Context) error {
 	case c.String("from") == "":
 		return hint.With(args.Usagef("nothing says where a good copy is"), "ggufreap repair --from ADDRESS DIR")
 	}
+	if err := checkNamed("a folder", c.Args().First()); err != nil {
+		return err
+	}
 	good, err := openPaths(con, c, c.String("from"))
 	if err != nil {
 		return err

@@ -123,6 +123,9 @@ func signAction(con *ui.Console, c *cli.Context) error {
 		return hint.With(args.Usagef("sign takes one release folder, got %d", c.NArg()), "ggufreap sign --ssh-key FILE DIR")
 	}
 	dir := c.Args().First()
+	if err := checkNamed("a release", dir); err != nil {
+		return err
+	}
 	if !c.IsSet("ssh-key") && !c.IsSet("key") {
 		return hint.With(args.Usagef("no key given"), "--ssh-key FILE for an SSH key, --key FILE for an EC key")
 	}

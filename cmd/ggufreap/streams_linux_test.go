@@ -39,6 +39,22 @@ func TestStreams(t *testing.T) {
 		"ggufreap plan --keep 4 --from <(cat hotness.csv) -o - small.gguf | grep -q '\"file\": \"standard input\"'",
 		"ggufreap plan --keep 4 --from - small.gguf < hotness.csv",
 		"ggufreap pin --format gguf-hash -o - small.gguf | ggufreap pin --check - small.gguf",
+		"ggufreap plan --keep 4 -o /dev/stdout small.gguf | cmp - plan.json",
+		"ggufreap plan --keep 4 -o /dev/stdout small.gguf >> at && cmp at plan.json",
+		"echo first > at; ggufreap plan --keep 4 -o /dev/fd/3 small.gguf 3>> at && tail -n +2 at | cmp - plan.json && head -1 at | grep first",
+		"mkfifo named; cat named > at & ggufreap plan --keep 4 -o named small.gguf && wait && cmp at plan.json && test -p named",
+		"ggufreap plan --keep 4 -o >(cat > at) small.gguf && wait $! && cmp at plan.json",
+		"ggufreap plan --keep 4 -o /dev/null small.gguf && test -c /dev/null",
+		"ggufreap pin -o /dev/null small.gguf && ggufreap pin -o /dev/null --format gguf-hash small.gguf",
+		"ggufreap report -o /dev/null plan.json && ggufreap evidence init -o /dev/null",
+		"ggufreap card -o /dev/null --bom /dev/null a && test -c /dev/null",
+		"ggufreap prune --keep 4 --pin-source /dev/null -o d small.gguf",
+		"! ggufreap plan --keep 4 -o /dev/full small.gguf",
+		"! ggufreap plan --keep 4 -o /dev/fd/3 small.gguf 3< plan.json",
+		"ggufreap diff /dev/stdin small.gguf < pin.json",
+		"ggufreap verify --plan - --source-pin pin.json a < plan.json",
+		"ggufreap report -o - --model small.gguf --compare - plan.json < plan.json | grep -q '</html>'",
+		"ssh-keygen -q -t ed25519 -N '' -f key && ggufreap sign --ssh-key - b < key && test -s b/MANIFEST.sha256.sig",
 		`test -z "$(ls "$TMPDIR")"`,
 	} {
 		cmd := exec.Command("bash", "-e", "-o", "pipefail", "-c", line)
@@ -64,5 +80,14 @@ func TestStreamsThatCannotBe(t *testing.T) {
 		refuse(t, "neither a file nor a folder", append(command, "/dev/null")...)
 	}
 	refuse(t, "a model cannot be read from standard input", "verify", "--source", "-", "small.gguf")
+	refuse(t, "a folder cannot be read from standard input", "repair", "--from", "small.gguf", "-")
+	refuse(t, "a folder cannot be read from standard input", "assemble", "-")
+	refuse(t, "a release cannot be read from standard input", "sign", "--key", "k", "-")
+	for _, line := range [][]string{{"prune", "--keep", "4", "-o", "-", "small.gguf"}, {"edit", "--set", "general.name=x", "-o", "-", "small.gguf"},
+		{"reshard", "--shards", "2", "-o", "-", "small.gguf"}, {"demo", "-o", "-"}, {"man", "-o", "-"}, {"verify", "--only", "1/2", "-o", "-", "small.gguf"}} {
+		refuse(t, "-o names a folder, and - stands for standard output", line...)
+	}
+	refuse(t, "--png names a folder", "report", "-o", "x.html", "--png", "-", "small.gguf")
+	refuse(t, "--recipes names a folder", "card", "--recipes", "-", "small.gguf")
 	refuse(t, "- in place of the path, and < pipe behind the command", "pin", "--check", "pipe", "small.gguf")
 }

@@ -110,7 +110,7 @@ func (s *subject) agreement(c *cli.Context) ([]*picture.Picture, error) {
 	case s.plan == nil || s.scores == nil:
 		return nil, args.Usagef("--compare holds a plan against another by its scores: give a plan, and --scores or --model")
 	}
-	data, err := files.Read(path)
+	data, err := files.ReadInput(c.App.Reader, path)
 	if err != nil {
 		return nil, err
 	}

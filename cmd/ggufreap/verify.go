@@ -115,7 +115,7 @@ func verifyAction(con *ui.Console, c *cli.Context) error {
 	if err := checkVerifyFlags(c); err != nil {
 		return err
 	}
-	job := &verification.Job{Path: c.Args().First(), PlanPath: c.String("plan"), Strict: c.Bool("strict")}
+	job := &verification.Job{Path: c.Args().First(), PlanPath: c.String("plan"), Stdin: con.In, Strict: c.Bool("strict")}
 	options, err := verifyOptions(con, c, job)
 	if err != nil {
 		return err

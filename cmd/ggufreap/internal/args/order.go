@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"ggufreap/cmd/ggufreap/internal/help"
 	"ggufreap/cmd/ggufreap/internal/hint"
 )
 
@@ -16,6 +17,7 @@ import (
 // last value of a flag that is given twice and says nothing, so that is refused here, unless
 // the flag collects values or has none.
 func Order(app *cli.App, words []string) ([]string, error) {
+	words = splitShort(AllFlags(app), words)
 	at := CommandAt(app, words)
 	if at < 0 {
 		return words, nil
@@ -28,6 +30,7 @@ func Order(app *cli.App, words []string) ([]string, error) {
 	}
 	line := sortWords(cmd.Flags, rest)
 	line.hush(cmd.Flags)
+	line.nameStreams(cmd.Flags)
 	if err := line.once(cmd.Flags); err != nil {
 		return nil, hint.With(err, "see: ggufreap help %s", cmd.Name)
 	}
@@ -93,8 +96,42 @@ func sortWords(flags []cli.Flag, words []string) line {
 // -q before every command need not know which those are.
 func (l *line) hush(flags []cli.Flag) {
 	if FlagOf(flags, "--quiet") == nil {
-		l.flags = slices.DeleteFunc(l.flags, func(words []string) bool { return slices.Contains([]string{"-q", "-quiet", "--quiet"}, words[0]) })
+		l.flags = slices.DeleteFunc(l.flags, func(words []string) bool {
+			name, _, _ := strings.Cut(words[0], "=")
+			return slices.Contains([]string{"-q", "-quiet", "--quiet"}, name)
+		})
 	}
+}
+
+// nameStreams writes "-" for the paths of standard input where a file is read, and of standard
+// output where one is written.
+func (l *line) nameStreams(flags []cli.Flag) {
+	for _, words := range l.flags {
+		f := FlagOf(flags, words[0])
+		if f == nil || help.ValueName(f) != "FILE" {
+			continue
+		}
+		paths := stdinPaths
+		if isWritten(f) {
+			paths = stdoutPaths
+		}
+		last := len(words) - 1
+		if name, value, joined := strings.Cut(words[last], "="); joined && last == 0 && slices.Contains(paths, value) {
+			words[0] = name + "=-"
+		} else if last > 0 && slices.Contains(paths, words[last]) {
+			words[last] = "-"
+		}
+	}
+	for i, argument := range l.arguments {
+		if slices.Contains(stdinPaths, argument) {
+			l.arguments[i] = "-"
+		}
+	}
+}
+
+// isWritten reports whether a flag names a file that is written.
+func isWritten(f cli.Flag) bool {
+	return slices.Contains([]string{"output", "pin-source", "bom"}, f.Names()[0])
 }
 
 // switched writes "--flag=off" and "=on" of a flag that only says yes or no as package flag reads

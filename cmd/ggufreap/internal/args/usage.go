@@ -35,7 +35,7 @@ func Prepare(cmd *cli.Command) {
 			fmt.Fprint(c.App.Writer, help.Command(cmd))
 			return nil
 		}
-		if err := cmp.Or(checkEmpty(c, cmd), checkStdin(c, cmd)); err != nil {
+		if err := cmp.Or(checkEmpty(c, cmd), checkStdin(c, cmd), checkFolders(c, cmd)); err != nil {
 			return err
 		}
 		return action(c)
@@ -121,8 +121,7 @@ func checkStdin(c *cli.Context, cmd *cli.Command) error {
 	var given []string
 	for _, f := range cmd.Flags {
 		name := f.Names()[0]
-		written := name == "output" || name == "pin-source"
-		if help.ValueName(f) != "FILE" || written || !c.IsSet(name) {
+		if help.ValueName(f) != "FILE" || isWritten(f) || !c.IsSet(name) {
 			continue
 		}
 		for _, value := range typed(c, f) {
@@ -138,6 +137,21 @@ func checkStdin(c *cli.Context, cmd *cli.Command) error {
 	}
 	if len(given) > 1 {
 		return Usagef("- stands for standard input, which can be read once, and not by %s", strings.Join(given, " and "))
+	}
+	return nil
+}
+
+// checkFolders refuses "-" where a folder is named.
+func checkFolders(c *cli.Context, cmd *cli.Command) error {
+	for _, f := range cmd.Flags {
+		name := f.Names()[0]
+		if help.ValueName(f) != "DIR" || c.String(name) != "-" {
+			continue
+		}
+		if name == "output" {
+			name = "o"
+		}
+		return hint.With(Usagef("%s names a folder, and - stands for standard output", dashed(name)), "a folder of this name is ./-")
 	}
 	return nil
 }

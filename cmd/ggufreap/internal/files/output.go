@@ -45,6 +45,9 @@ func checkName(path string) error {
 // CheckFolder refuses an output path at which no file can be made, for a command that works
 // long before it writes.
 func CheckFolder(path string) error {
+	if IsSink(path) {
+		return nil
+	}
 	tmp, err := createPart(path)
 	if err != nil {
 		return writing(path, err)
@@ -56,7 +59,7 @@ func CheckFolder(path string) error {
 // CheckApart refuses an output path in the folder that a release is written to, by whatever
 // spelling or link it leads there.
 func CheckApart(path, folder string) error {
-	if !same(resolve(filepath.Dir(path)), resolve(folder)) {
+	if IsSink(path) || !same(resolve(filepath.Dir(path)), resolve(folder)) {
 		return nil
 	}
 	return hint.With(fmt.Errorf("output %s is in the folder of the release, which holds the release's files alone", text.Safe(path)), "write it beside the folder")
@@ -67,13 +70,15 @@ func CheckApart(path, folder string) error {
 func CheckDistinct(paths ...string) error {
 	for i, path := range paths {
 		for _, other := range paths[:i] {
-			if path != "" && other != "" && path != Stdin && other != Stdin && same(resolve(path), resolve(other)) {
+			if isFileToBe(path) && isFileToBe(other) && same(resolve(path), resolve(other)) {
 				return hint.With(fmt.Errorf("output %s is asked for twice, as %s too", text.Safe(path), text.Safe(other)), "each output has a path of its own")
 			}
 		}
 	}
 	return nil
 }
+
+func isFileToBe(path string) bool { return path != "" && path != Stdin && !IsSink(path) }
 
 // resolve returns a path with links followed as far as it leads to something.
 func resolve(path string) string {

@@ -21,8 +21,11 @@ import (
 
 // Write makes a file of what write writes, so that it is there whole or not at all,
 // and returns its size. An existing file that holds other data is replaced with force
-// only, and never when it is one of the sources.
+// only, and never when it is one of the sources. What is no file, see [IsSink], is written to.
 func Write(path string, force bool, sources []string, write func(io.Writer) error) (size int64, err error) {
+	if IsSink(path) {
+		return writeSink(path, write)
+	}
 	if err := checkName(path); err != nil {
 		return 0, err
 	}
@@ -129,7 +132,7 @@ func writing(path string, err error) error {
 
 // CheckOutput refuses an output path that would harm something.
 func CheckOutput(path string, force bool, sources []string) error {
-	if path == Stdin {
+	if path == Stdin || IsSink(path) {
 		return nil
 	}
 	there, err := os.Stat(path)

@@ -68,7 +68,7 @@ func agentNote() string {
 
 // readPrivate reads a file that nobody else should be able to read.
 func readPrivate(con *ui.Console, path string) ([]byte, error) {
-	data, err := files.Read(path)
+	data, err := files.ReadInput(con.In, path)
 	if err != nil {
 		return nil, err
 	}

@@ -99,7 +99,7 @@ func (v *Job) readPlan(experts *reap.Experts) {
 	if path == "" {
 		path = filepath.Join(v.Path, release.PlanName)
 	}
-	data, err := files.Read(path)
+	data, err := files.ReadInput(v.Stdin, path)
 	if err != nil {
 		if v.PlanPath != "" {
 			v.Err = filekind.ExplainFile(err, path, filekind.Plan)

@@ -7,6 +7,7 @@ package verification
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -30,6 +31,7 @@ type Job struct {
 	Path     string
 	Source   *manifest.Pin // or nil
 	PlanPath string        // of --plan, or ""
+	Stdin    io.Reader     // for a plan that comes from there
 	Strict   bool
 	// Judge, unless nil, asks an engine whether it would load the model.
 	Judge func(*gguf.Model, *verify.Report) error
