@@ -59,6 +59,11 @@ forgeries: ## how many kinds of forged releases verify finds
 flips: ## how many of 10,000 flipped bits verify finds, by region; about eight minutes
 	go test -count=1 -v -timeout 60m -run '^TestFlips$$' ./cmd/ggufreap -flips 10000 | grep -v '^==='
 
+.PHONY: hostile
+hostile: ## what documents of 64 MiB, and files that are made to do harm, cost; two minutes
+	go test -count=1 -v ./cmd/ggufreap/tests/documents -all | grep -e '_test.go' -e '^ok' -e FAIL
+	go test -count=1 -v ./cmd/ggufreap/tests/hostile | grep -v '^==='
+
 # Some sessions mount file systems and need root.
 .PHONY: chaos
 chaos: ## kill the program hundreds of times, fill disks, break reads and writes

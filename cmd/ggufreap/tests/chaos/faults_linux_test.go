@@ -95,7 +95,7 @@ func TestFaultsOfAllCommands(t *testing.T) {
 		os.Remove("report.html")
 		undisturbed := b.wait(b.start(line)).Code // diff finds differences
 		for k, fault := range []string{"pread64:error=EIO", "pread64:error=ESTALE", "read:error=EIO", "openat:error=EMFILE", "openat:error=EIO", "newfstatat:error=ETIMEDOUT", "newfstatat:error=ENOMEM", "getdents64:error=EIO"} {
-			for when := range 2 * *chaos {
+			for when := range *chaos {
 				call, _, _ := strings.Cut(fault, ":")
 				at := 1 + when*3 + (n+k)%3 // not the same ones in all commands
 				what := fmt.Sprintf("%s:when=%d", fault, at)
