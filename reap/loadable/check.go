@@ -31,7 +31,6 @@ func Check(m *gguf.Model) []gguf.Problem {
 		c.checkEmbedding()
 		c.checkBlocks()
 		c.checkProjections()
-		c.checkCommon()
 		c.checkTable()
 	}
 	return c.all()

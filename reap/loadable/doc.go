@@ -5,19 +5,16 @@
 // llama.cpp finds such things when it loads the model; this package finds them without it,
 // and reads no tensor data.
 //
-// The rules are of four kinds:
+// The rules are of three kinds:
 //
 //   - For every architecture: the tokenizer's lists, the blocks that the metadata announces,
 //     lists with an entry for each block, shapes of tensors that are multiplied with each
 //     other.
 //   - For every architecture that llama.cpp knows: the keys that it reads whatever the
 //     architecture, with their types.
-//   - For every architecture whose pruning llama.cpp has judged: dims that are the model's width
-//     or the number of experts, tensors of a block that belong together, and the keys that the
-//     architecture reads, as llama.cpp itself named them.
-//   - For the architectures of [Known]: every key and every tensor with its shape, in the
-//     order in which llama.cpp's own code asks for them (llama-model-loader.cpp, and
-//     load_arch_hparams and load_arch_tensors in src/models).
+//   - For the architectures of [Known], which are all whose pruning was judged: every key, and
+//     every tensor with its shape, as llama.cpp's own code asks for them
+//     (llama-model-loader.cpp, and load_arch_hparams and load_arch_tensors in src/models).
 //
 // They are held against llama.cpp itself by a test: on small models of every architecture
 // with experts, and on thousands of damaged ones, nothing is refused here that llama.cpp

@@ -5,7 +5,7 @@ import "ggufreap/gguf"
 // glm4moe is glm4-moe.cpp: GLM 4.5 to 4.7. Its draft blocks are never used.
 func glm4moe(l *loader) {
 	l.must(gguf.Float32, rmsEpsilon)
-	l.checkList("rope.dimension_sections", gguf.Int32, 4)
+	l.sections()
 	l.expertKeys()
 	width := l.key("expert_feed_forward_length")
 	l.key("expert_count")
@@ -44,7 +44,7 @@ func glm4moe(l *loader) {
 // glmDSA is glm-dsa.cpp: GLM 5, latent attention with an indexer.
 func glmDSA(l *loader) {
 	l.must(gguf.Float32, rmsEpsilon)
-	l.checkList("rope.dimension_sections", gguf.Int32, 4)
+	l.sections()
 	l.checkList("attention.indexer.types", gguf.Uint32, l.trunk)
 	l.expertKeys()
 	width := l.key("expert_feed_forward_length")

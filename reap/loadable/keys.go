@@ -3,6 +3,7 @@ package loadable
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"ggufreap/gguf"
 	"ggufreap/gguf/words"
@@ -59,7 +60,6 @@ func (c *check) checkKeys() {
 			c.read(k)
 		}
 	}
-	c.checkFurtherKeys()
 	if c.noVocabulary() {
 		c.read(keyRule{"vocab_size", gguf.Uint32, false})
 	}
@@ -69,7 +69,25 @@ func (c *check) checkKeys() {
 	if v, there := c.md.Get("general.name"); there && v.Type() != gguf.Text {
 		c.refuse(c.keyPlace("general.name"), "is %s, llama.cpp reads a text only", v.TypeName())
 	}
+	c.checkScaling()
+	c.checkDrafts()
 	c.checkExpertCounts()
+}
+
+// scalings are the ways to stretch the rotation over longer texts.
+var scalings = []string{"none", "linear", "yarn", "longrope"}
+
+func (c *check) checkScaling() {
+	if way, ok := c.value("rope.scaling.type").Text(); ok && !slices.Contains(scalings, way) {
+		c.refuse(c.keyPlace(c.md.ArchKey("rope.scaling.type")), "is %.60q, llama.cpp wants one of %s", way, strings.Join(scalings, ", "))
+	}
+}
+
+// checkDrafts wants no more layers for drafting than there are layers.
+func (c *check) checkDrafts() {
+	if drafts := c.number("nextn_predict_layers"); c.blocks > 0 && drafts > uint64(c.blocks) {
+		c.refuse(c.keyPlace(c.md.ArchKey("nextn_predict_layers")), "is %d, of %d layers altogether", drafts, c.blocks)
+	}
 }
 
 // checkExpertCounts holds the counts of experts against each other (load_hparams).
@@ -102,7 +120,7 @@ func (c *check) read(k keyRule) (gguf.Value, bool) {
 		c.keys = map[string]bool{}
 	}
 	sound, seen := c.keys[key]
-	if !seen {
+	if !seen || sound && !there && k.required { // an architecture may need what others may have
 		sound = !there && !k.required || there && v.Type() == k.typ
 		c.keys[key] = sound
 		switch {
@@ -173,10 +191,14 @@ func (c *check) checkLists() {
 	}
 }
 
-// checkList wants one number of a type, or a list of 32-bit ones of a length.
+// checkList wants one number of a type, or a list of a length.
 func (c *check) checkList(suffix string, single gguf.ValueType, length int) {
 	v, there := c.md.Arch(suffix)
 	place := c.keyPlace(c.md.ArchKey(suffix))
+	elems, called := []gguf.ValueType{gguf.Uint32, gguf.Int32, gguf.Bool}, "u32 and i32"
+	if single == gguf.Float32 {
+		elems, called = []gguf.ValueType{gguf.Float32}, "f32"
+	}
 	switch {
 	case !there:
 	case v.Type() != gguf.Array:
@@ -185,8 +207,8 @@ func (c *check) checkList(suffix string, single gguf.ValueType, length int) {
 		}
 	case v.Len() != int64(length):
 		c.refuse(place, "has %s, llama.cpp wants %d", entries(v.Len()), length)
-	case !slices.Contains([]gguf.ValueType{gguf.Uint32, gguf.Int32, gguf.Bool}, v.Elem()):
-		c.refuse(place, "is a list of %s, llama.cpp reads u32 and i32 only", v.Elem())
+	case !slices.Contains(elems, v.Elem()):
+		c.refuse(place, "is a list of %s, llama.cpp reads %s only", v.Elem(), called)
 	}
 }
 

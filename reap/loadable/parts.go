@@ -39,6 +39,19 @@ func (l *loader) queryKeyValue(block int, q, k, v uint64) {
 	l.want(block, "attn_v.bias", v)
 }
 
+// attention asks for a block's first norm, its projections, and the one of its output.
+func (l *loader) attention(block int, q, k, v uint64) {
+	l.need(block, "attn_norm.weight", l.E)
+	l.queryKeyValue(block, q, k, v)
+	l.need(block, "attn_output.weight", q, l.E)
+}
+
+// headNorms asks for the norms of queries and keys.
+func (l *loader) headNorms(block int, q, k uint64) {
+	l.need(block, "attn_q_norm.weight", q)
+	l.need(block, "attn_k_norm.weight", k)
+}
+
 // grouped is queryKeyValue with the lengths of grouped-query attention; a query takes times
 // as many.
 func (l *loader) grouped(block int, times uint64) {
@@ -56,6 +69,21 @@ func (l *loader) routed(block int, in, width uint64) {
 	l.need(block, "ffn_gate_exps.weight", in, width, l.experts)
 	l.need(block, "ffn_down_exps.weight", width, in, l.experts)
 	l.need(block, "ffn_up_exps.weight", in, width, l.experts)
+}
+
+// mixture asks for the router and the experts.
+func (l *loader) mixture(block int, width uint64) {
+	l.need(block, "ffn_gate_inp.weight", l.E, l.experts)
+	l.routed(block, l.E, width)
+}
+
+// ungated asks for the router and for experts as wide as a dense layer, which may be without a
+// gate.
+func (l *loader) ungated(block int) {
+	l.need(block, "ffn_gate_inp.weight", l.E, l.experts)
+	l.want(block, "ffn_gate_exps.weight", l.E, l.ff(0), l.experts)
+	l.need(block, "ffn_down_exps.weight", l.ff(0), l.E, l.experts)
+	l.need(block, "ffn_up_exps.weight", l.E, l.ff(0), l.experts)
 }
 
 // merged asks for the projections of the experts, of which gate and up may be one
@@ -93,6 +121,14 @@ func (l *loader) nextToken(block int) {
 func (l *loader) expertKeys() {
 	l.may(gguf.Float32, "expert_weights_scale")
 	l.may(gguf.Bool, "expert_weights_norm")
+}
+
+// positive refuses a key that is 0.
+func (l *loader) positive(suffix string, n uint64) {
+	if n == 0 && !l.stopped {
+		l.refuse(l.keyPlace(l.md.ArchKey(suffix)), "is 0, llama.cpp wants 1 at least")
+		l.stopped = true
+	}
 }
 
 const rmsEpsilon = "attention.layer_norm_rms_epsilon"

@@ -11,14 +11,38 @@ func qwen3moe(l *loader) {
 	}
 	l.vocabularyTensors(false)
 	l.eachBlock(l.trunk, func(i int) {
-		l.need(i, "attn_norm.weight", l.E)
-		l.queryKeyValue(i, l.keyLen*l.heads(0), l.valueLen*l.kv(0), l.valueLen*l.kv(0))
-		l.need(i, "attn_output.weight", l.keyLen*l.heads(0), l.E)
-		l.need(i, "attn_k_norm.weight", l.keyLen)
-		l.need(i, "attn_q_norm.weight", l.keyLen)
+		l.attention(i, l.q(0), l.v(0), l.v(0))
+		l.headNorms(i, l.keyLen, l.keyLen)
 		l.need(i, "ffn_norm.weight", l.E)
-		l.need(i, "ffn_gate_inp.weight", l.E, l.experts)
-		l.routed(i, l.E, l.expertWidth(width))
+		l.mixture(i, l.expertWidth(width))
+	})
+}
+
+// qwen3vlmoe is qwen3vlmoe.cpp.
+func qwen3vlmoe(l *loader) {
+	l.keyOr("n_deepstack_layers", 0)
+	l.needAny(rotatedSections)
+	l.sections()
+	qwen3moe(l)
+}
+
+// qwen2moe is qwen2moe.cpp, with a gated shared expert.
+func qwen2moe(l *loader) {
+	l.must(gguf.Float32, rmsEpsilon)
+	width, shared := l.keyOr("expert_feed_forward_length", 0), l.keyOr("expert_shared_feed_forward_length", 0)
+	if l.stopped {
+		return
+	}
+	if shared == 0 {
+		shared = l.ff(0)
+	}
+	l.vocabularyTensors(true)
+	l.eachBlock(l.trunk, func(i int) {
+		l.attention(i, l.E, l.v(0), l.v(0))
+		l.need(i, "ffn_norm.weight", l.E)
+		l.mixture(i, l.expertWidth(width))
+		l.need(i, "ffn_gate_inp_shexp.weight", l.E)
+		l.shared(i, shared)
 	})
 }
 
@@ -38,16 +62,16 @@ func (l *loader) deltaNet() deltaNet {
 	return deltaNet{conv: l.key("ssm.conv_kernel"), head: l.key("ssm.state_size"), valueHeads: l.key("ssm.time_step_rank"), keyHeads: l.key("ssm.group_count")}
 }
 
-// recurrent tells the blocks with a delta net: those of a list, or all but every fourth one
-// or what else the metadata states, drafts aside.
-func (l *loader) recurrent() func(block int) bool {
+// recurrent tells the blocks without attention: those of a list, or all but one of every few,
+// as many as usual or as the metadata states, drafts aside.
+func (l *loader) recurrent(usual uint64) func(block int) bool {
 	const list = "attention.recurrent_layers"
 	if _, there := l.md.Arch(list); there {
 		l.checkList(list, gguf.Uint32, l.blocks)
 		each := l.perBlock(list)
 		return func(block int) bool { return each(block) != 0 }
 	}
-	interval := l.keyOr("full_attention_interval", 4)
+	interval := l.keyOr("full_attention_interval", usual)
 	return func(block int) bool {
 		return block < l.trunk && (interval == 0 || (uint64(block)+1)%interval != 0)
 	}
@@ -56,11 +80,8 @@ func (l *loader) recurrent() func(block int) bool {
 func qwen3next(l *loader) { qwenHybrid(l, false) }
 
 func qwen35moe(l *loader) {
-	const sections = "rope.dimension_sections"
-	if _, there := l.md.Arch(sections); !there {
-		l.refuse(l.keyPlace(l.md.ArchKey(sections)), "is not there, llama.cpp does not load %s without it", l.arch)
-	}
-	l.checkList(sections, gguf.Int32, 4)
+	l.needAny(rotatedSections)
+	l.sections()
 	qwenHybrid(l, true)
 }
 
@@ -70,7 +91,7 @@ func qwenHybrid(l *loader, separate bool) {
 	l.must(gguf.Float32, rmsEpsilon)
 	width, shared := l.keyOr("expert_feed_forward_length", 0), l.keyOr("expert_shared_feed_forward_length", 0)
 	net := l.deltaNet()
-	recurrent := l.recurrent()
+	recurrent := l.recurrent(4)
 	if l.stopped {
 		return
 	}

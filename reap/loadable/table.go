@@ -12,17 +12,59 @@ import (
 
 // tables hold what llama.cpp asks for, by architecture.
 var tables = map[string]func(*loader){
-	"kimi-k3":     kimiK3,
-	"kimi-linear": kimiLinear,
-	"qwen3moe":    qwen3moe,
-	"qwen3next":   qwen3next,
-	"qwen35moe":   qwen35moe,
-	"glm4moe":     glm4moe,
-	"glm-dsa":     glmDSA,
-	"deepseek2":   deepseek2,
-	"gpt-oss":     gptOSS,
-	"minimax-m2":  minimaxM2,
-	"llama":       llama,
+	"afmoe":          afmoe,
+	"arctic":         arctic,
+	"bailingmoe":     bailingmoe,
+	"bailingmoe2":    bailingmoe2,
+	"bailingmoe3":    bailingmoe3,
+	"cohere2moe":     cohere2MoE,
+	"dbrx":           dbrx,
+	"deepseek":       deepseek,
+	"deepseek2":      deepseek2,
+	"deepseek32":     deepseek32,
+	"deepseek4":      deepseek4,
+	"dots1":          dots1,
+	"ernie4_5-moe":   ernieMoE,
+	"exaone-moe":     exaoneMoE,
+	"gemma4":         gemma4,
+	"glm-dsa":        glmDSA,
+	"glm4moe":        glm4moe,
+	"gpt-oss":        gptOSS,
+	"granite":        granite,
+	"granitehybrid":  graniteHybrid,
+	"granitemoe":     granite,
+	"grok":           grok,
+	"grovemoe":       grovemoe,
+	"hunyuan-moe":    hunyuanMoE,
+	"hy_v3":          hyV3,
+	"jamba":          jamba,
+	"kimi-k3":        kimiK3,
+	"kimi-linear":    kimiLinear,
+	"laguna":         laguna,
+	"lfm2moe":        lfm2MoE,
+	"llada-moe":      lladaMoE,
+	"llama":          llama,
+	"llama4":         llama4,
+	"mellum":         mellum,
+	"mimo2":          mimo2,
+	"minicpm":        minicpm,
+	"minimax-01":     minimax01,
+	"minimax-m2":     minimaxM2,
+	"minimax-m3":     minimaxM3,
+	"mistral3":       mistral3,
+	"mistral4":       deepseek2,
+	"nemotron_h_moe": nemotronHMoE,
+	"olmoe":          olmoe,
+	"phimoe":         phimoe,
+	"qwen2moe":       qwen2moe,
+	"qwen35moe":      qwen35moe,
+	"qwen3moe":       qwen3moe,
+	"qwen3next":      qwen3next,
+	"qwen3vlmoe":     qwen3vlmoe,
+	"refact":         refact,
+	"rnd1":           qwen3moe,
+	"smallthinker":   smallthinker,
+	"step35":         step35,
 }
 
 // Known reports whether the rules of an architecture name every key and every tensor that
@@ -57,8 +99,10 @@ type loader struct {
 
 	E, V          uint64 // model width, tokens
 	heads, kv, ff func(block int) uint64
+	full, sliding headSize // of heads that see all, and of those with a sliding window
+	windowed      func(block int) bool
 	keyLen, valueLen,
-	rot uint64 // of a head, and what of it is rotated
+	rot uint64 // of the first block's heads
 	experts, used uint64
 	trunk         int // blocks before those for drafting
 
@@ -97,11 +141,7 @@ func (l *loader) readCommon() bool {
 	if _, there := l.md.Arch("attention.head_count_kv"); there {
 		l.kv = l.perBlock("attention.head_count_kv")
 	}
-	if heads := l.heads(0); heads > 0 {
-		l.keyLen = l.numberOr("attention.key_length", l.E/heads)
-		l.valueLen = l.numberOr("attention.value_length", l.E/heads)
-		l.rot = l.numberOr("rope.dimension_count", l.keyLen)
-	}
+	l.readHeads()
 	l.experts, l.trunk = l.number("expert_count"), l.blocks-l.drafts
 	if used := l.numbers("expert_used_count"); len(used) > 0 {
 		l.used = used[0]

@@ -3,6 +3,7 @@ package loadable
 import (
 	"hash/maphash"
 	"slices"
+	"strings"
 
 	"ggufreap/gguf"
 	"ggufreap/gguf/words"
@@ -23,6 +24,19 @@ var tokenizers = []string{"llama", "bert", "gpt2", "hybriddna", "whitespace", "t
 
 // merging are those that join pairs of a list.
 var merging = []string{"gpt2", "hybriddna", "whitespace", "gemma4"}
+
+// preTokenizers are the ways of those that join pairs to cut a text before.
+var preTokenizers = strings.Fields(`
+kimi-k2 default minicpm5 llama3 llama-v3 llama-bpe falcon3 falcon-h1 pixtral midm-2.0 lfm2
+jina-v5-nano deepseek-llm deepseek-coder deepseek-v3 youtu falcon mpt starcoder gpt-2 phi-2
+jina-es jina-de gigachat jina-v2-es jina-v2-de a.x-4.0 mellum modern-bert jais-2 gemma4
+granite-embed-multi-311m sarvam-moe jina-v1-en jina-v2-code roberta-bpe whitespace refact
+command-r qwen2 deepseek-r1-qwen kormo f2llmv2 qwen35 stablelm2 olmo dbrx smaug-bpe poro-chat
+glm4 chatglm-bpe viking jais tekken smollm codeshell bloom gpt3-finnish exaone exaone4
+exaone-moe chameleon minerva-7b megrez gpt-4o llama4 kanana2 talkie granite-embed-multi-97m
+tiny_aya cohere2moe superbpe trillion granite-docling bailingmoe bailingmoe2 llada-moe
+seed-coder hunyuan hunyuan-dense joyai-llm grok-2 afmoe laguna minimax-m2 solar-open ufakzeka
+mellum2`)
 
 // noVocabulary reports whether the metadata says that the model has no vocabulary.
 func (c *check) noVocabulary() bool {
@@ -50,6 +64,7 @@ func (c *check) checkTokenizer() {
 	}
 	c.checkTokenizerKeys()
 	c.checkMerges(name)
+	c.checkPre(name)
 	tokens, ok := c.textList(keyTokens, slices.Contains(tokenizers, name))
 	if !ok {
 		return
@@ -79,6 +94,14 @@ func (c *check) checkTokenizerKeys() {
 				c.refuse(c.keyPlace(key), "is %s, llama.cpp reads %s only", v.TypeName(), typ)
 			}
 		}
+	}
+}
+
+// checkPre tells a way to cut text that is not known; without any llama.cpp takes a usual one.
+func (c *check) checkPre(tokenizer string) {
+	pre := c.md.Text(keyPre)
+	if pre != "" && slices.Contains(merging, tokenizer) && tokenizer != "gemma4" && c.known() && !slices.Contains(preTokenizers, pre) {
+		c.tell(c.keyPlace(keyPre), "is not known, %.60q: llama.cpp loads no model with a pre-tokenizer that it does not know", pre)
 	}
 }
 

@@ -1,0 +1,4 @@
+package loadable
+
+// PreTokenizers are for tests that ask llama.cpp about each.
+var PreTokenizers = preTokenizers
