@@ -14,7 +14,7 @@ const lfsPointer = "version https://git-lfs.github.com/spec/"
 
 // foreign lists beginnings of files that people take for GGUF models.
 var foreign = []struct{ prefix, kind string }{
-	{"PK\x03\x04", "a zip archive (PyTorch checkpoints and .npz files are)"},
+	{"PK\x03\x04", "a zip archive (as PyTorch models and .npz files are)"},
 	{"\x1f\x8b", "gzip data"},
 	{"\x28\xb5\x2f\xfd", "zstd data"},
 	{"tjgg", "a GGJT model, the format before GGUF"},

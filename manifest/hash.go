@@ -46,10 +46,10 @@ func NewTensorHasher() *TensorHasher {
 // that it has none.
 func (h *TensorHasher) Reset(size int64, slabs int) error {
 	if size < 0 || slabs < 0 {
-		return fmt.Errorf("%d bytes in %d slabs", size, slabs)
+		return fmt.Errorf("%d bytes for %d experts", size, slabs)
 	}
 	if slabs > 0 && (size == 0 || size%int64(slabs) != 0) {
-		return fmt.Errorf("%d bytes do not divide into %d slabs", size, slabs)
+		return fmt.Errorf("%d bytes do not divide into %d experts", size, slabs)
 	}
 	h.whole.Reset()
 	h.size, h.done, h.slabSize, h.known, h.sums = size, 0, 0, nil, TensorSums{}

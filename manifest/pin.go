@@ -15,8 +15,8 @@ const PinSchema = "ggufreap/pin/v1"
 // Declared was measured.
 type Pin struct {
 	Schema         string   `json:"schema"`
-	PinDigest      Digest   `json:"pin_digest"` // over weights, slabs and metadata
-	Artifact       Artifact `json:"artifact"`
+	PinDigest      Digest   `json:"pin_digest"` // over weights, experts and metadata
+	Artifact       Artifact `json:"model"`
 	Declared       Declared `json:"declared"`
 	Files          []File   `json:"files"` // in shard order
 	WeightsDigest  Digest   `json:"weights_digest"`

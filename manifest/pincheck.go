@@ -41,7 +41,7 @@ func (p *Pin) Validate() error {
 		return fmt.Errorf("pin: weights digest is %q, the tensors give %q", p.WeightsDigest, weights)
 	}
 	if digest := p.digest(); digest != p.PinDigest {
-		return fmt.Errorf("pin: pin digest is %q, weights, slabs and metadata give %q", p.PinDigest, digest)
+		return fmt.Errorf("pin: pin digest is %q, weights, experts and metadata give %q", p.PinDigest, digest)
 	}
 	return p.Declared.check()
 }
@@ -264,23 +264,23 @@ func (d *IDs) check(t *Tensor) error {
 // check compares slabs with the tensor that they are of.
 func (s *Slabs) check(t *Tensor) error {
 	if s.Count < 1 || s.Axis != expertAxis(t.Shape, s.Count) {
-		return fmt.Errorf("%d slabs on axis %d do not fit the shape %v", s.Count, s.Axis, t.Shape)
+		return fmt.Errorf("%d experts on axis %d do not fit the shape %v", s.Count, s.Axis, t.Shape)
 	}
 	if t.Size == 0 || t.Size%int64(s.Count) != 0 {
-		return fmt.Errorf("%d bytes do not divide into %d slabs", t.Size, s.Count)
+		return fmt.Errorf("%d bytes do not divide into %d experts", t.Size, s.Count)
 	}
 	sums, small := int64(s.Count)*int64(len(Sum{})), int64(0)
 	if t.Size/int64(s.Count) <= smallSlab {
 		sums, small = 0, t.Size
 	}
 	if int64(len(s.BLAKE3)) != sums || int64(len(s.Bytes)) != small {
-		return fmt.Errorf("slabs have %d bytes of digests and %d of data, want %d and %d", len(s.BLAKE3), len(s.Bytes), sums, small)
+		return fmt.Errorf("experts have %d bytes of digests and %d of data, want %d and %d", len(s.BLAKE3), len(s.Bytes), sums, small)
 	}
 	switch {
 	case small > 0 && Sum(blake3.Sum256(s.Bytes)) != t.BLAKE3:
-		return fmt.Errorf("the slabs are all of the data, and blake3 of them is %x, want %s", blake3.Sum256(s.Bytes), t.BLAKE3)
+		return fmt.Errorf("the experts are all of the data, and blake3 of them is %x, want %s", blake3.Sum256(s.Bytes), t.BLAKE3)
 	case sums > 0 && s.Count == 1 && !bytes.Equal(s.BLAKE3, t.BLAKE3[:]):
-		return fmt.Errorf("the only slab is all of the data, and its digest is %x, want %s", s.BLAKE3, t.BLAKE3)
+		return fmt.Errorf("the only expert is all of the data, and its digest is %x, want %s", s.BLAKE3, t.BLAKE3)
 	}
 	return nil
 }

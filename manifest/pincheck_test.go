@@ -43,12 +43,12 @@ func TestPinsThatContradictThemselves(t *testing.T) {
 		forge func(p *Pin)
 		want  string
 	}{
-		"numbers of an expert": {func(p *Pin) { tensorNamed(p, bias).Slabs.Bytes[0] ^= 1 }, "the slabs are all of the data"},
+		"numbers of an expert": {func(p *Pin) { tensorNamed(p, bias).Slabs.Bytes[0] ^= 1 }, "the experts are all of the data"},
 		"the only expert": {func(p *Pin) {
 			v := tensorNamed(p, exps)
 			v.Slabs.Count, v.Slabs.Axis, v.Slabs.BLAKE3 = 1, 3, v.Slabs.BLAKE3[:32]
 			v.Shape = append(v.Shape, 1)
-		}, "the only slab is all of the data"},
+		}, "the only expert is all of the data"},
 		"another architecture":   {func(p *Pin) { p.Artifact.Architecture = "llama" }, `architecture is "llama", key "general.architecture" has the digest of another`},
 		"no architecture":        {func(p *Pin) { p.Artifact.Architecture = "" }, `architecture is "", key "general.architecture" has the digest of another`},
 		"architecture of no key": {func(p *Pin) { p.Metadata = slices.Delete(p.Metadata, 0, 1) }, `architecture is "test", and no key says so`},

@@ -78,7 +78,7 @@ func (o *slabOrigin) sum(slab int) (Sum, error) {
 	place := o.slabs[slab]
 	sum, ok := o.track.slabSum(place)
 	if !ok {
-		return sum, fmt.Errorf("%s: slab %d of tensor %q has not passed", o.track.file.Name, place.slab, o.track.tensors[place.tensor].Name)
+		return sum, fmt.Errorf("%s: expert %d of tensor %q has not passed", o.track.file.Name, place.slab, o.track.tensors[place.tensor].Name)
 	}
 	return sum, nil
 }

@@ -50,9 +50,9 @@ func (d *describer) describe(name string, typ gguf.Type, shape []uint64, size in
 	case count == 0:
 		return t, nil
 	case axis < 0:
-		return t, fmt.Errorf("tensor %q: shape %v does not end in %d slabs", name, shape, count)
+		return t, fmt.Errorf("tensor %q: shape %v does not end in %d experts", name, shape, count)
 	case size == 0 || size%int64(count) != 0:
-		return t, fmt.Errorf("tensor %q: %d bytes do not divide into %d slabs", name, size, count)
+		return t, fmt.Errorf("tensor %q: %d bytes do not divide into %d experts", name, size, count)
 	}
 	t.Slabs = &Slabs{Axis: axis, Count: count}
 	if size/int64(count) > smallSlab {

@@ -25,7 +25,7 @@ import (
 
 // typeFlag teaches the block size of a type that the program does not know.
 func typeFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "type", Usage: "`ID=B/E+R`: teach a type: B bytes store E elements, and a row has R bytes besides; +R may be left out (repeatable)"}
+	return &cli.StringSliceFlag{Name: "type", Usage: "`ID=B/E+R`: the size of a type that this program does not know: B bytes for E elements, and R bytes more for each row if it has any (repeatable)"}
 }
 
 // openArtifact opens the artifact that the arguments name: one path, or several files

@@ -71,7 +71,7 @@ func calibrateCommand(con *ui.Console) *cli.Command {
 			&cli.StringFlag{Name: "pin", Usage: "`FILE`: the model's pin: the scores then name its weights too"},
 			&cli.BoolFlag{Name: "json", Usage: "print what was measured as JSON"},
 		}, progressFlags(con), textFlags(), args.In("How far",
-			&cli.IntFlag{Name: "keep", Usage: "`N`: how many experts you mean to keep: how far the keep lists of two halves of the text agree is told for it (568 of 896, half of any other number)"},
+			&cli.IntFlag{Name: "keep", Usage: "`N`: how many experts you mean to keep; for that number the agreement of two halves of the text is reported (568 of 896, half of any other number)"},
 			&cli.Float64Flag{Name: "until-stable", Usage: "`X`: stop when they agree by X, such as 0.98"},
 		), runFlags()),
 		Action: func(c *cli.Context) error { return calibrateAction(con, c) },
@@ -83,7 +83,7 @@ func textFlags() []cli.Flag {
 	return args.In("What to measure on",
 		&cli.StringSliceFlag{Name: "text", Usage: "`FILE`: a text, or LABEL=FILE to keep kinds of text apart, or LABEL=FILE:WEIGHT to have it count for more or less (repeatable). " +
 			"Plain text, or lines of JSON (.jsonl): {\"text\": ...}, {\"messages\": [...]}, {\"tokens\": [...]}"},
-		&cli.IntFlag{Name: "self-text", Usage: "`N`: let the model write N tokens itself and measure on them: no text of yours is needed, and none is chosen by accident, but what you use the model for may differ"},
+		&cli.IntFlag{Name: "self-text", Usage: "`N`: let the model write N tokens itself and measure on them: no text of yours is needed; what you use the model for can be different"},
 		&cli.Uint64Flag{Name: "seed", Usage: "`N`: seed of what the model writes (0)"},
 		&cli.IntFlag{Name: "ctx", Usage: "`N`: tokens of a chunk, which sees nothing of the others (2048, or what the model was trained on if less)"},
 		args.OneOf(&cli.StringFlag{Name: "bos", Value: "auto", Usage: "`MODE`: auto, on or off: begin each chunk with BOS (auto: as the model does)"}, "auto", "on", "off"),

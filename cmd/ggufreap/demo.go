@@ -24,7 +24,7 @@ const demoHelp = `Try the whole path on a small model that is made on the spot.
 Usage:
   ggufreap demo [flags]
 
-Makes a checkpoint of the kimi-k3 architecture with random weights, 25 MB in
+Makes a model of the kimi-k3 architecture with random weights, 25 MB in
 nine shards with 896 routed experts in each of four layers; pins it; measures
 its experts in llama.cpp, where that is found (see: ggufreap help engine); plans
 and prunes it to 568 experts in fourteen shards; and verifies that the release
@@ -65,7 +65,7 @@ func demoAction(con *ui.Console, c *cli.Context) error {
 		return err
 	}
 	source := filepath.Join(dir, "source")
-	con.Printf("Making a small kimi-k3 checkpoint in %s\n", text.Safe(source))
+	con.Printf("Making a small kimi-k3 model in %s\n", text.Safe(source))
 	files, err := gguftest.K3(gguftest.K3Options{}).Write(source, gguf.Split{Shards: gguftest.K3Shards})
 	if err != nil {
 		return err

@@ -109,7 +109,7 @@ func inspectAction(con *ui.Console, c *cli.Context) error {
 func checkInspectFlags(con *ui.Console, c *cli.Context) error {
 	switch key := c.IsSet("key"); {
 	case c.Bool("tensors") && c.IsSet("keep"):
-		return args.Usagef("--tensors lists tensors and has no place for what --keep tells: leave one of them out")
+		return args.Usagef("--tensors lists tensors, --keep shows what would be left: leave one of them out")
 	case key && (c.Bool("tensors") || c.IsSet("keep") || c.Bool("keys")):
 		return args.Usagef("--key prints one value and nothing else: leave out the other flags")
 	case c.Bool("keys") && (c.Bool("tensors") || c.IsSet("keep")):

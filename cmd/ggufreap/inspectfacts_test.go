@@ -88,7 +88,7 @@ func TestInspectStatesOnlyWhatIsThere(t *testing.T) {
 			gguftest.Tensor{Name: "c", Type: 1000, Shape: []uint64{256}, Data: make([]byte, 7)})),
 			[]string{"bare.gguf"}, exitOK, []string{"can teach it: --type 64=46/256, --type 65=42/256, --type 1000=BYTES/ELEMENTS\n"}, nil},
 		{"keep and tensors", single(smallMoE()), []string{"--keep", "4", "--tensors", "small.gguf"}, exitFailed,
-			[]string{"--tensors lists tensors and has no place for what --keep tells"}, []string{"shard"}},
+			[]string{"--tensors lists tensors, --keep shows what would be left"}, []string{"shard"}},
 		{"errors that are not listed", overlapping(30), []string{"bare.gguf"}, exitFailed,
 			[]string{"problems        21 errors, 1 warning\n", "and 10 more; --json lists them", "error: 21 errors were found, of which 12 are listed above; numbers may be wrong\n"}, nil},
 		{"errors that are listed", overlapping(3), []string{"bare.gguf"}, exitFailed,

@@ -44,11 +44,11 @@ func planCommand(con *ui.Console) *cli.Command {
 			&cli.IntFlag{Name: "shards", Usage: "`N`: count --fit and --explain in N files, and say so in the plan (as many as the source has, or the preset says)"},
 			&cli.StringFlag{Name: "pin", Usage: "`FILE`: the source's pin: the plan then names its weights too"},
 			&cli.BoolFlag{Name: "explain", Usage: "show each layer: score kept, score at the cut, ties, experts without tokens; a table of keep counts; and small pictures of both"},
-			&cli.StringFlag{Name: "compare", Usage: "`FILE`: hold the plan against another one, or against what other scores choose"},
-			&cli.BoolFlag{Name: "split-half", Usage: "hold each kind of text against all others, where the file of --from keeps their scores apart"},
+			&cli.StringFlag{Name: "compare", Usage: "`FILE`: compare the plan with another one, or with what other scores choose"},
+			&cli.BoolFlag{Name: "split-half", Usage: "compare each kind of text with all others, if the file of --from has their scores apart"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the plan to `FILE`"},
 			&cli.BoolFlag{Name: "force", Usage: "replace FILE if it exists"},
-			&cli.BoolFlag{Name: "json", Usage: "print the plan document, or what --explain, --compare and --split-half tell"},
+			&cli.BoolFlag{Name: "json", Usage: "print the plan document, or with --explain, --compare and --split-half what they show"},
 			typeFlag(),
 		}, progressFlags(con), fetchFlags(), args.In("From an address",
 			&cli.StringFlag{Name: "cache", Usage: "keep in `DIR` what was fetched, for the next plan: headers and routers"},
@@ -88,7 +88,7 @@ func planAction(con *ui.Console, c *cli.Context) error {
 	}
 	output := c.String("output")
 	if output == files.Stdin && x.asked {
-		return args.Usagef("-o - prints the plan, and what --explain, --compare and --split-half tell has no place beside it")
+		return args.Usagef("-o - prints the plan alone: leave out --explain, --compare and --split-half, or write the plan to a file")
 	}
 	if output != "" && output != files.Stdin {
 		if _, err := files.Write(output, c.Bool("force"), inputs(c, s.Model), files.Bytes(document)); err != nil {
@@ -157,7 +157,7 @@ func orNothing(path string) string {
 
 // describePlan prints what a plan keeps of a model and what that saves.
 func describePlan(con *ui.Console, s *source, plan *reap.Plan, contents gguf.Contents) {
-	con.Field("source", "%s, %s, %s", text.Safe(s.Name), text.Safe(s.experts.Architecture), text.Count(s.Shards, "shard"))
+	con.Field("source", "%s, %s, %s", text.Safe(s.Name), text.Safe(s.experts.Architecture), text.Files(s.Shards))
 	con.Field("pruning", "%s: %s", s.standing(), s.standing().Meaning())
 	con.Field("keep", "%d of %d experts in each of %s", plan.KeepCount, plan.NumExperts, text.Count(len(plan.Layers), "layer"))
 	con.Field("criterion", "%s", criterionText(plan.Criterion))

@@ -46,7 +46,7 @@ func pruneCommand(con *ui.Console) *cli.Command {
 				&cli.StringFlag{Name: "plan", Usage: "`FILE`: a plan, ours or a keep or drop list of another tool"},
 			}, chooseFlags(), ruleFlags())...),
 			args.In("The source's bytes",
-				&cli.StringFlag{Name: "source-pin", Usage: "`FILE`: stop at the first part that is read and is not the one that this pin has"},
+				&cli.StringFlag{Name: "source-pin", Usage: "`FILE`: stop at the first bytes of the source that are not those of this pin"},
 				&cli.StringFlag{Name: "source-digest", Usage: "`D`: refuse a source whose pin has another pin digest"},
 				&cli.StringFlag{Name: "pin-source", Usage: "`FILE`: read the dropped experts too, in the same pass, and write the pin of the source"},
 			),
@@ -143,7 +143,7 @@ func reportRelease(con *ui.Console, c *cli.Context, r *release.Release, d *deriv
 	if c.Bool("json") {
 		return con.JSON(r.Document())
 	}
-	con.Field("source", "%s, %s, %s", text.Safe(d.source.Name), text.Safe(d.source.experts.Architecture), text.Count(d.source.Shards, "shard"))
+	con.Field("source", "%s, %s, %s", text.Safe(d.source.Name), text.Safe(d.source.experts.Architecture), text.Files(d.source.Shards))
 	con.Field("pruning", "%s: %s", d.source.standing(), d.source.standing().Meaning())
 	con.Field("keep", "%d of %d experts in each of %s", d.plan.KeepCount, d.plan.NumExperts, text.Count(len(d.plan.Layers), "layer"))
 	con.Field("criterion", "%s", criterionText(d.plan.Criterion))

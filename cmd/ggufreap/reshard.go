@@ -54,7 +54,7 @@ func reshardCommand(con *ui.Console) *cli.Command {
 			args.In("How to cut", append(splitFlags(),
 				&cli.BoolFlag{Name: "repair-split", Usage: "take a model whose split keys are wrong and nothing else, and write right ones"})...),
 			args.In("The source's bytes",
-				&cli.StringFlag{Name: "source-pin", Usage: "`FILE`: stop at the first part that is read and is not the one that this pin has"},
+				&cli.StringFlag{Name: "source-pin", Usage: "`FILE`: stop at the first bytes of the source that are not those of this pin"},
 				&cli.StringFlag{Name: "source-digest", Usage: "`D`: refuse a source whose pin has another pin digest"},
 			),
 			args.In("Metadata", editFlags()...),
@@ -89,6 +89,10 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 	for _, p := range repaired {
 		con.Notef("right split keys are written in place of: %v", p)
 	}
+	derivation, err := copyOf(c, m) // before the layout, which is of what the pin guards
+	if err != nil {
+		return err
+	}
 	layout, err := cutAnew(c, m, split, len(repaired) > 0)
 	if err != nil {
 		return err
@@ -97,9 +101,7 @@ func reshardAction(con *ui.Console, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.Derivation, err = copyOf(c, m); err != nil {
-		return err
-	}
+	r.Derivation = derivation
 	return writeCopy(con, c, r, func() error { return reportReshard(con, c, r) })
 }
 

@@ -11,10 +11,10 @@ import (
 func ruleFlags() []cli.Flag {
 	return []cli.Flag{
 		args.OneOf(&cli.StringFlag{Name: "draft-layers",
-			Usage: "`RULE`: rank draft layers that the scores of --from lack by router-mass or router-norm, or as-last-layer: as the last layer before them, in a plan's lists too"},
+			Usage: "`RULE`: how to choose in draft layers for which --from has no scores: router-mass or router-norm rank them by their routers, as-last-layer keeps what the last layer before them keeps (with --plan too)"},
 			reap.DraftMass, reap.DraftNorm, reap.DraftAsLast),
 		args.OneOf(&cli.StringFlag{Name: "remap-dropped",
-			Usage: "`nearest-kept`: where a table names the experts of a token (deepseek4), replace a dropped one by the kept expert with the most alike router row"},
+			Usage: "`nearest-kept`: where a table names the experts of a token (deepseek4), put the kept expert with the most similar router row in the place of a dropped one"},
 			reap.NearestKept),
 		&cli.StringSliceFlag{Name: "copy-key", Usage: "`KEY`: copy a metadata array that has an entry for each expert as it is (repeatable)"},
 		&cli.StringSliceFlag{Name: "copy-tensor", Usage: "`NAME`: copy a tensor of unknown role that has the expert count among its dims as it is (repeatable)"},

@@ -23,7 +23,7 @@ func (s *subject) readPin(pin *manifest.Pin) {
 }
 
 func (s *subject) artifactFacts(a manifest.Artifact, pin *manifest.Pin) {
-	s.fact("model", "%s, %s, %s", a.Name, a.Architecture, text.Count(a.Shards, "file"))
+	s.fact("model", "%s, %s, %s", a.Name, a.Architecture, text.Files(a.Shards))
 	s.fact("files", "%s", text.Size(a.FileBytes))
 	s.fact("tensor data", "%s", text.Size(a.TensorBytes))
 	s.fact("pin digest", "%s", pin.PinDigest)
@@ -57,7 +57,7 @@ func (s *subject) readRelease(con *ui.Console, c *cli.Context) error {
 		s.pin = pin
 		s.artifactFacts(pin.Artifact, pin)
 	case errors.Is(err, fs.ErrNotExist):
-		s.fact("model", "%s, %s, %s", s.release.Name, s.release.Metadata().Architecture(), text.Count(s.release.Shards, "file"))
+		s.fact("model", "%s, %s, %s", s.release.Name, s.release.Metadata().Architecture(), text.Files(s.release.Shards))
 		s.fact("pin", "Not specified")
 	default:
 		return err

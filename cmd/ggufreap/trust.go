@@ -19,7 +19,7 @@ import (
 func trustFlags() []cli.Flag {
 	return args.In("Who signed it",
 		&cli.StringFlag{Name: "signer", Usage: "`FILE`: keys that may sign, as an allowed_signers file of OpenSSH; MANIFEST.sha256.sig must be by one of them"},
-		&cli.StringFlag{Name: "identity", Usage: "`NAME`: who of them it must be (anybody)"},
+		&cli.StringFlag{Name: "identity", Usage: "`NAME`: which of them must have signed (any)"},
 		&cli.StringFlag{Name: "oms-key", Usage: "`FILE`: the EC public key, in PEM, that must have signed model.sig (OpenSSF Model Signing)"},
 		&cli.StringFlag{Name: "oms-ca", Usage: "`FILE`: certificates, in PEM, of authorities; model.sig must be signed by somebody whom one of them certified"},
 	)

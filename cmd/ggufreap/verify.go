@@ -26,14 +26,14 @@ Usage:
   ggufreap verify [flags] MODEL
 
 In a folder with a MANIFEST.sha256 every listed file must be there with the
-listed bytes, and every model file, told by its first bytes, must be listed. The
-shards must be complete and agree, offsets and sizes must lie inside the files,
-padding must be zero, and every routed tensor, router and bias must have as many
-experts as the metadata says. A pin.json.zst tells which tensor and which expert
-is not what it should be, and plan.json must fit the model and its reap.* keys.
-SHA256SUMS, *.sha256 and names of blobs that are digests are used where they lie
-beside the model. Everything found is listed at once, and so is what was not
-checked and what is therefore not shown.
+listed bytes, and every model file, known by its first bytes, must be listed.
+The shards must be complete and agree, offsets and sizes must lie inside the
+files, padding must be zero, and every routed tensor, router and bias must have
+as many experts as the metadata says. A pin.json.zst tells which tensor and
+which expert is not what it should be, and plan.json must fit the model and its
+reap.* keys. SHA256SUMS, *.sha256 and names of blobs that are digests are used
+where they lie beside the model. Everything found is listed at once, and so is
+what was not checked and what is therefore not shown.
 
 A folder is what lies right in it, and what MANIFEST.sha256 lists below it. With
 a list it may hold several models, all of which are checked; expectations, pin
@@ -82,7 +82,7 @@ func verifyCommand(con *ui.Console) *cli.Command {
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "source-pin", Usage: "`FILE`: prove the release against the pin of its source (one in the folder, if it has the digest that the release states)"},
 			&cli.StringFlag{Name: "source", Usage: "`MODEL`: read the source too, and prove the release against it"},
-			&cli.StringFlag{Name: "source-digest", Usage: "`D`: the pin digest that this pin must have"},
+			&cli.StringFlag{Name: "source-digest", Usage: "`D`: the pin digest that the source must have"},
 			&cli.StringFlag{Name: "plan", Usage: "`FILE`: the plan that it must follow (plan.json, if it has one)"},
 			args.Suggest(&cli.StringSliceFlag{Name: "expect", Usage: "`KEY=VALUE[,KEY=VALUE...]`: facts the model must have: " + strings.Join(expectKeys, ", ")},
 				expectWords()...),

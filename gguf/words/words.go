@@ -56,3 +56,11 @@ func Ranges(list []int) string {
 	}
 	return b.String()
 }
+
+// Files writes how many files a model has: "1 file", "9 shards". A model of one is not split.
+func Files(n int) string {
+	if n == 1 {
+		return "1 file"
+	}
+	return Count(n, "shard")
+}

@@ -382,7 +382,7 @@ func TestSlabsThatDoNotFit(t *testing.T) {
 	r := testRelease(t, 3)
 	r.Slabs = func(name string) int { return 2 * gguftest.MixedSlabs(name) }
 	d := &memDisk{}
-	if err := runOn(d, r, Options{}); err == nil || !strings.Contains(err.Error(), "does not end in 12 slabs") || d.names != nil {
+	if err := runOn(d, r, Options{}); err == nil || !strings.Contains(err.Error(), "does not end in 12 experts") || d.names != nil {
 		t.Errorf("got %v, and left %d files", err, len(d.names))
 	}
 }

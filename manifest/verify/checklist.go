@@ -87,7 +87,7 @@ func (c *checker) saySource() {
 			"whose files these are and of when; --repo and --revision put it on record")
 	}
 	if repo != "" || revision != "" {
-		c.report.note("", fmt.Sprintf("the listing is of repository %q at revision %q, as told; it does not say so itself", repo, revision))
+		c.report.note("", fmt.Sprintf("the listing does not say what it is of; you said: repository %q at revision %q", repo, revision))
 	}
 	if revision != "" && !isCommit(revision) {
 		c.report.note("", fmt.Sprintf("revision %q is no commit of 40 hexadecimal digits: a branch or tag can move", revision))

@@ -143,7 +143,7 @@ func (e Expectation) check(m measured) (string, error) {
 	got, ok, err := f.value(m)
 	switch {
 	case err != nil:
-		return fmt.Sprintf("%s cannot be told: %v", e.Key, err), nil
+		return fmt.Sprintf("%s is not known: %v", e.Key, err), nil
 	case !ok:
 		return fmt.Sprintf("%s is not stated, want %s", e.Key, e.Want), nil
 	case got != e.Want:

@@ -177,7 +177,7 @@ func sameButExperts(r, s *manifest.Tensor) bool {
 
 func withoutSlabs(s *manifest.Tensor) string {
 	if s.Slabs == nil {
-		return ", and its pin has no slabs of it"
+		return ", and its pin has no digests of its experts"
 	}
 	return ""
 }

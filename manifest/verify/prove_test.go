@@ -315,7 +315,7 @@ func TestProveOfAPinWithoutSlabs(t *testing.T) {
 	source := pinContents(t, modeltest.MoE(), gguf.Split{}, nil)
 	release := pinContents(t, modeltest.PrunedMoE(), gguf.Split{}, nil)
 	proof, findings := Prove(release, source, ProveOptions{MayChange: mayAdd})
-	if len(findings) != 15+1 || !strings.Contains(findings[0].What, "its pin has no slabs of it") || proof.Proven != 336*2+3*96 {
+	if len(findings) != 15+1 || !strings.Contains(findings[0].What, "its pin has no digests of its experts") || proof.Proven != 336*2+3*96 {
 		t.Errorf("got %d findings, %+v", len(findings), proof)
 	}
 }

@@ -96,7 +96,11 @@ func beside(m *gguf.Model) int { return min(len(m.Companion()), 1) }
 // reportModel reports what was found in the headers of a model.
 func (v *verifier) reportModel(m *gguf.Model) {
 	v.report.problems(m, v.name)
-	v.report.checked(fmt.Sprintf("structure of %q: %s of %s, %s, %s, %s", m.Name, words.Group(len(m.Files)), words.Count(m.Shards, "shard"),
+	files := words.Files(m.Shards)
+	if m.Shards > 1 {
+		files = words.Group(len(m.Files)) + " of " + files
+	}
+	v.report.checked(fmt.Sprintf("structure of %q: %s, %s, %s, %s", m.Name, files,
 		words.Count(len(m.Tensors()), "tensor"), words.Count(m.FileBytes(), "file byte"), words.Count(m.TensorBytes(), "tensor byte")))
 	v.noteShardKeys(m)
 }
@@ -136,7 +140,7 @@ func (v *verifier) expect() error {
 	var held []string
 	for _, e := range v.options.Expect {
 		if v.main() == nil {
-			v.report.find(KindExpectation, "", fmt.Sprintf("%s cannot be told: no model could be opened", e.Key))
+			v.report.find(KindExpectation, "", fmt.Sprintf("%s is not known: no model could be opened", e.Key))
 			continue
 		}
 		if e.readsData() && (v.options.Fast || v.options.Only != nil) {

@@ -107,7 +107,7 @@ func (r *Run) Resume(data []byte, basis map[string]string) error {
 func decodeCheckpoint(data []byte, mark string, basis map[string]string) (head checkpointHead, parts []byte, err error) {
 	body := len(data) - sha256.Size
 	if body < len(mark) || !bytes.HasPrefix(data, []byte(mark)) {
-		return head, nil, errors.New("no checkpoint of a calibration")
+		return head, nil, errors.New("not what an interrupted calibration leaves")
 	}
 	if sum := sha256.Sum256(data[:body]); !bytes.Equal(sum[:], data[body:]) {
 		return head, nil, errors.New("a damaged checkpoint: its sum is wrong")

@@ -92,7 +92,7 @@ func (j *Join) Measurements() (*scorefile.Measurements, error) {
 	m.Engine = f.Engine
 	m.Settings = SettingsOf(f.Settings, j.chunks, f.AllChunks, seen, experts)
 	if len(j.devices) > 1 {
-		m.Notes = append(m.Notes, fmt.Sprintf("parts were measured on different devices, whose last bits may differ: %s", strings.Join(j.devices, "; ")))
+		m.Notes = append(m.Notes, fmt.Sprintf("parts were measured on different devices, whose last bits can differ: %s", strings.Join(j.devices, "; ")))
 	}
 	return m, nil
 }

@@ -12,7 +12,7 @@ import (
 
 // Describe prints what a campaign came to.
 func Describe(con *ui.Console, c *Campaign, r *Result) {
-	con.Field("source", "%s, %s, %s", text.Safe(c.Model.Name), text.Safe(c.Experts.Architecture), text.Count(c.Model.Shards, "shard"))
+	con.Field("source", "%s, %s, %s", text.Safe(c.Model.Name), text.Safe(c.Experts.Architecture), text.Files(c.Model.Shards))
 	con.Field("engine", "%s", text.Safe(r.Build))
 	for i, kind := range r.Kinds {
 		con.Field(map[bool]string{true: "text"}[i == 0], "%s", kindText(c, r, i, kind.Weight))

@@ -182,7 +182,7 @@ var pinForgeries = []forgeryKind{
 			return field(rest, `"slabs"`, "blake3")
 		}
 		return strings.Replace(genuine, experts(genuine), experts(f.other()), 1)
-	}, want: "weights, slabs and metadata give"},
+	}, want: "weights, experts and metadata give"},
 	{name: "a pin with another tensor", pin: func(f *forgery, genuine string) string {
 		return strings.Replace(genuine, field(genuine, expertsPlace, "blake3"), field(f.other(), expertsPlace, "blake3"), 1)
 	}, want: "the tensors give"},

@@ -41,7 +41,7 @@ func forgedPin(t *testing.T, tensor string) (genuine string) {
 	}
 	forged := bytes.Replace(text, []byte(slabs("genuine.pin.json")), []byte(slabs("other.pin.json")), 1)
 	_, err = manifest.DecodePin(bytes.NewReader(forged))
-	said := regexp.MustCompile(`pin digest is "(.*)", weights, slabs and metadata give "(.*)"$`).FindStringSubmatch(err.Error())
+	said := regexp.MustCompile(`pin digest is "(.*)", weights, experts and metadata give "(.*)"$`).FindStringSubmatch(err.Error())
 	if said == nil {
 		t.Fatalf("the forged pin under the genuine digest: %v", err)
 	}

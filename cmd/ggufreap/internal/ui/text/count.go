@@ -11,12 +11,7 @@ import (
 func Count[T words.Integer](n T, noun string) string { return words.Count(n, noun) }
 
 // Files writes how many files a model has; a model of one is not split.
-func Files(n int) string {
-	if n == 1 {
-		return "1 file"
-	}
-	return Count(n, "shard")
-}
+func Files(n int) string { return words.Files(n) }
 
 // Grouped writes a number with commas between thousands.
 func Grouped[T words.Integer](n T) string { return words.Group(n) }
