@@ -29,6 +29,27 @@ func mount(t *testing.T, session, source, kind, options string) string {
 	return dir
 }
 
+// mountImage makes a file system in a file, the image, and mounts it until the test ends.
+func mountImage(t *testing.T, session string, size int64, mkfs ...string) (disk, image string) {
+	t.Helper()
+	image = filepath.Join(t.TempDir(), "image")
+	if err := os.WriteFile(image, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(image, size); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(mkfs[0], append(mkfs[1:], image)...).CombinedOutput(); err != nil {
+		notRun(t, session, fmt.Sprintf("%s: %v %s", mkfs[0], err, out))
+	}
+	disk = t.TempDir()
+	if out, err := exec.Command("mount", "-o", "loop", image, disk).CombinedOutput(); err != nil {
+		notRun(t, session, fmt.Sprintf("mounting a loop device: %v %s", err, out))
+	}
+	t.Cleanup(func() { exec.Command("umount", "-l", disk).Run() })
+	return disk, image
+}
+
 // TestDiskIsFull writes to a file system that is too small, and to one that fills up in
 // the middle of the run.
 func TestDiskIsFull(t *testing.T) {
@@ -109,21 +130,7 @@ func TestReadOnlyDisk(t *testing.T) {
 func TestBadDisk(t *testing.T) {
 	const session = "bad disks"
 	b := newBench(t, session, gguftest.K3(gguftest.K3Options{}), "--preset", "reap568")
-	image := filepath.Join(t.TempDir(), "image")
-	if err := os.WriteFile(image, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(image, 64<<20); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("mkfs.ext4", "-q", "-O", "^has_journal", image).CombinedOutput(); err != nil {
-		notRun(t, session, fmt.Sprintf("mkfs.ext4: %v %s", err, out))
-	}
-	disk := t.TempDir()
-	if out, err := exec.Command("mount", "-o", "loop", image, disk).CombinedOutput(); err != nil {
-		notRun(t, session, fmt.Sprintf("mounting a loop device: %v %s", err, out))
-	}
-	t.Cleanup(func() { exec.Command("umount", "-l", disk).Run() })
+	disk, image := mountImage(t, session, 64<<20, "mkfs.ext4", "-q", "-O", "^has_journal")
 	var copies []string
 	for _, file := range b.files {
 		copied := filepath.Join(disk, filepath.Base(file))

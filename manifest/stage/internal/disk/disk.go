@@ -122,7 +122,13 @@ func (OS) Open(path string) (Folder, error) {
 }
 
 func (d OS) Make(path string) (Folder, error) {
-	if err := os.MkdirAll(path, 0o777); err != nil {
+	err := os.MkdirAll(path, 0o777)
+	if errors.Is(err, fs.ErrExist) {
+		if to, linkErr := os.Readlink(filepath.Clean(path)); linkErr == nil {
+			err = fmt.Errorf("%q is a link to %q, which is not there", path, to)
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
 	return d.Open(path)

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -35,6 +38,19 @@ func TestErrorsNameTheFile(t *testing.T) {
 	} {
 		if !errors.Is(test.err, test.is) || !regexp.MustCompile(`^"[^"]*(gone2?|m\.gguf)": `).MatchString(test.err.Error()) {
 			t.Errorf("%s: %v", what, test.err)
+		}
+	}
+}
+
+// TestLinkToNothing is told from a folder that is there already.
+func TestLinkToNothing(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink("nowhere", link); err != nil {
+		t.Skip(err) // Windows asks for a privilege
+	}
+	for _, path := range []string{link, link + "/"} {
+		if _, err := (OS{}).Make(path); err == nil || !strings.Contains(err.Error(), `is a link to "nowhere", which is not there`) {
+			t.Errorf("%s: %v", path, err)
 		}
 	}
 }
