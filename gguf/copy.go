@@ -112,21 +112,39 @@ func (t *tail) pass(out *Writer, n int64) {
 
 // copy reads the view's extents in order and writes them to w.
 func (v View) copy(ctx context.Context, w io.Writer, buf []byte, ahead *prefetching) error {
+	ahead.copied(0)
 	for _, e := range v.Extents {
 		for done := int64(0); done < e.Length; {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			part := buf[:min(int64(len(buf)), e.Length-done)]
-			ahead.copied(int64(len(part)))
-			if err := readFull(e.Source, "source", part, e.Offset+done); err != nil {
+			n, err := e.copyPart(w, buf, done)
+			if err != nil {
 				return err
 			}
-			if _, err := w.Write(part); err != nil {
-				return err
-			}
-			done += int64(len(part))
+			done += n
+			ahead.copied(n)
 		}
 	}
 	return nil
+}
+
+// copyPart writes the next bytes of an extent behind its first done, as many as the buffer
+// holds or the source lends.
+func (e Extent) copyPart(w io.Writer, buf []byte, done int64) (int64, error) {
+	part := buf[:min(int64(len(buf)), e.Length-done)]
+	if l, ok := e.Source.(Lender); ok {
+		n, err := l.Lend(e.Offset+done, int64(len(part)), func(p []byte) error {
+			_, err := w.Write(p)
+			return err
+		})
+		if n > 0 || err != nil {
+			return n, err
+		}
+	}
+	if err := readFull(e.Source, "source", part, e.Offset+done); err != nil {
+		return 0, err
+	}
+	_, err := w.Write(part)
+	return int64(len(part)), err
 }

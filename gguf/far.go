@@ -205,6 +205,18 @@ func (k *headKeeper) Unchanged() error {
 	return nil
 }
 
+// Lend asks the source, once nothing is kept any more.
+func (k *headKeeper) Lend(off, n int64, use func(p []byte) error) (int64, error) {
+	l, ok := k.Source.(Lender)
+	k.mu.Lock()
+	ok = ok && !k.keeping
+	k.mu.Unlock()
+	if !ok || off < 0 {
+		return 0, nil
+	}
+	return l.Lend(off, n, use)
+}
+
 // ReadAt reads from memory what is there, and the rest from the source.
 func (k *headKeeper) ReadAt(p []byte, off int64) (int, error) {
 	done := 0

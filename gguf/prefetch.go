@@ -22,6 +22,14 @@ type Fetcher interface {
 	FetchAt(p []byte, off int64) (int, error)
 }
 
+// A Lender is a source that has bytes in its own memory, which need not be copied to be used.
+type Lender interface {
+	// Lend hands use the bytes from off on, at least one and at most n of them, and returns
+	// how many: 0 where it has none to lend, so that they must be read. They are the
+	// source's again when use returns, whose error it returns.
+	Lend(off, n int64, use func(p []byte) error) (int64, error)
+}
+
 // A FarReader is a file far away.
 type FarReader interface {
 	io.ReaderAt

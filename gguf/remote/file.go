@@ -126,6 +126,19 @@ func (f *File) readPart(p []byte, off int64) (int, error) {
 	return into.n, err
 }
 
+// Lend hands use bytes of an announced request that have come, without copying them; see
+// [gguf.Lender]. It waits for a chunk of them.
+func (f *File) Lend(off, n int64, use func(p []byte) error) (int64, error) {
+	if off < int64(len(f.front)) {
+		return 0, nil
+	}
+	piece, _ := f.piece(off)
+	if piece == nil || n <= 0 {
+		return 0, nil
+	}
+	return piece.lend(off, n, use)
+}
+
 // FetchAt reads bytes of the file from the server anew, whatever was announced and has come:
 // for bytes that turned out to be wrong.
 func (f *File) FetchAt(p []byte, off int64) (int, error) {

@@ -150,6 +150,38 @@ func (p *piece) read(b []byte, off int64) (int, error) {
 	return n, nil
 }
 
+// lend waits for the rest of the chunk that has the byte at off, and hands use at most n bytes
+// of it. The chunk is out of the piece meanwhile: others read such bytes again. It lends
+// nothing where reading has to tell what went wrong.
+func (p *piece) lend(off, n int64, use func([]byte) error) (int64, error) {
+	p.file.client.queue.hurry(p)
+	at := off - p.off
+	i := at / chunkSize
+	end := min(p.end-p.off, (i+1)*chunkSize)
+	p.mu.Lock()
+	for p.have < end && !p.ended {
+		p.more.Wait()
+	}
+	chunk := p.chunks[i]
+	if p.have < end || chunk == nil {
+		p.mu.Unlock()
+		return 0, nil
+	}
+	p.chunks[i] = nil
+	p.mu.Unlock()
+
+	n = min(n, end-at)
+	err := use(chunk[at-i*chunkSize:][:n])
+	p.mu.Lock()
+	p.chunks[i] = chunk
+	p.free((at + n) / chunkSize)
+	p.mu.Unlock()
+	if at+n == p.end-p.off {
+		p.file.drop(p)
+	}
+	return n, err
+}
+
 // readAgain reads what the piece had and gave away.
 func (p *piece) readAgain(b []byte, off int64) (int, error) {
 	chunkEnd := p.off + ((off-p.off)/chunkSize+1)*chunkSize
@@ -173,7 +205,7 @@ func (p *piece) free(before int64) {
 func (p *piece) freeAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.ended {
+	if p.ended || p.have == p.end-p.off {
 		p.free(int64(len(p.chunks)))
 	}
 }
@@ -238,28 +270,35 @@ func (q *queue) release(p *piece) {
 	}
 }
 
-// A pool keeps chunks of full size to be used again.
+// A pool keeps chunks to be used again.
 type pool struct {
 	mu    sync.Mutex
-	spare [][]byte
+	spare [][]byte // of chunkSize
 }
+
+// leastPooled is how much must be wanted for a whole chunk to be taken: memory is counted by
+// what is wanted.
+const leastPooled = chunkSize * 3 / 4
 
 // get returns memory for n bytes.
 func (c *pool) get(n int64) []byte {
+	if n < leastPooled {
+		return make([]byte, n)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if last := len(c.spare) - 1; n == chunkSize && last >= 0 {
+	if last := len(c.spare) - 1; last >= 0 {
 		chunk := c.spare[last]
 		c.spare = c.spare[:last]
-		return chunk
+		return chunk[:n]
 	}
-	return make([]byte, n)
+	return make([]byte, n, chunkSize)
 }
 
 func (c *pool) put(chunk []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(chunk) == chunkSize && int64(len(c.spare)) < budget/chunkSize {
+	if cap(chunk) == chunkSize && int64(len(c.spare)) < budget/chunkSize {
 		c.spare = append(c.spare, chunk)
 	}
 }
