@@ -19,7 +19,6 @@ import (
 	"ggufreap/cmd/ggufreap/internal/programtest"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/gguf"
-	"ggufreap/gguf/gguftest"
 	"ggufreap/reap/engine/enginetest"
 )
 
@@ -56,6 +55,8 @@ func scriptedProgram() {
 //
 //	exits CODE COMMAND...     run a command that ends with this code
 //	model NAME [SHARDS]       write a model that scriptModels has
+//	cut FILE SIZE             leave so many bytes of a file; below zero, all but so many
+//	flip FILE PLACE           flip a bit of the byte at a place; below zero, from the end
 //	sums LIST FILE...         list files as sha256sum --binary does
 //	tree LIST FILE...         list files as the hub does
 func TestScripts(t *testing.T) {
@@ -65,7 +66,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": scriptExits, "model": scriptModel, "sums": scriptSums, "tree": scriptTree,
+			"exits": scriptExits, "model": scriptModel, "cut": scriptCut, "flip": scriptFlip, "sums": scriptSums, "tree": scriptTree,
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv(engines.Variable, "off")
@@ -92,18 +93,6 @@ func scriptExits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// scriptModels are the models of scripts.
-var scriptModels = map[string]func() gguftest.Spec{
-	"small":   smallMoE,
-	"small32": smallK3,
-	"changed": changedMoE,
-	"partial": func() gguftest.Spec {
-		s := bare(vector("a", 8), vector("b", 8))
-		s.Name = "partial"
-		return s
-	},
-}
-
 func scriptModel(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 || scriptModels[args[0]] == nil {
 		ts.Fatalf("usage: model NAME [SHARDS]")
@@ -114,8 +103,33 @@ func scriptModel(ts *testscript.TestScript, neg bool, args []string) {
 		split.Shards, err = strconv.Atoi(args[1])
 		ts.Check(err)
 	}
-	_, err := scriptModels[args[0]]().Write(ts.MkAbs("."), split)
+	paths, err := scriptModels[args[0]]().Write(ts.MkAbs("."), split)
 	ts.Check(err)
+	if change := scriptChanges[args[0]]; change != nil {
+		ts.Check(os.WriteFile(paths[0], change([]byte(ts.ReadFile(paths[0]))), 0o666))
+	}
+}
+
+// scriptCut leaves so many bytes of a file, or all but so many.
+func scriptCut(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: cut FILE SIZE")
+	}
+	size, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	if size < 0 {
+		size += len(ts.ReadFile(args[0]))
+	}
+	ts.Check(os.Truncate(ts.MkAbs(args[0]), int64(size)))
+}
+
+func scriptFlip(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: flip FILE PLACE")
+	}
+	at, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	ts.Check(flip(ts.MkAbs(args[0]), at))
 }
 
 func scriptSums(ts *testscript.TestScript, _ bool, args []string) {
