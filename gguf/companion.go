@@ -1,8 +1,10 @@
 package gguf
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // An Aside is an artifact in the folder of a model that is no rival of it.
@@ -15,23 +17,43 @@ type Aside struct {
 // and its converters write it (GGUFType of gguf-py).
 var companions = map[string]string{"mmproj": "projector", "imatrix": "imatrix", "adapter": "adapter"}
 
+// companionKeys tell those that were written before they had a general.type: by older tools, or
+// by tools of others.
+var companionKeys = []struct{ key, kind string }{
+	{"adapter.type", "adapter"},
+	{"adapter.lora.alpha", "adapter"},
+	{"imatrix.datasets", "imatrix"},
+	{"imatrix.chunk_count", "imatrix"},
+}
+
+// companionArchitectures are those of files that are no models.
+var companionArchitectures = map[string]string{"clip": "projector", "controlvector": "control vector"}
+
 // companion names the kind of a file that goes beside a model and is none itself, "" for
-// all others. Older projectors and adapters are told by the architecture and adapter.type.
+// all others. Older ones are told by their architecture, their keys, or, where an adapter has
+// neither, by its tensors.
 func (f *File) companion() string {
-	if kind := companions[f.Metadata.Text("general.type")]; kind != "" {
+	if kind := cmp.Or(companions[f.Metadata.Text("general.type")], companionArchitectures[f.Metadata.Architecture()]); kind != "" {
 		return kind
 	}
-	switch {
-	case f.Metadata.Architecture() == "clip":
-		return companions["mmproj"]
-	case f.Metadata.Text("adapter.type") != "":
+	for _, known := range companionKeys {
+		if _, ok := f.Metadata.Get(known.key); ok {
+			return known.kind
+		}
+	}
+	if len(f.Tensors) > 0 && !slices.ContainsFunc(f.Tensors, func(t *Tensor) bool { return !isLowRank(t.Name) }) {
 		return companions["adapter"]
 	}
 	return ""
 }
 
-// Companion names what a model is that goes beside another one: "projector", "imatrix" or
-// "adapter". It is "" for a model of its own.
+// isLowRank reports whether a tensor is one of the two factors of an adapter (LoRA).
+func isLowRank(name string) bool {
+	return strings.HasSuffix(name, ".lora_a") || strings.HasSuffix(name, ".lora_b")
+}
+
+// Companion names what a model is that goes beside another one: "projector", "imatrix",
+// "adapter" or "control vector". It is "" for a model of its own.
 func (m *Model) Companion() string { return m.Files[0].companion() }
 
 // companion is that of the first file of a set that can be read.

@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode"
 )
 
 // backwards is the magic of a writer that took it for a number and swapped its bytes.
 const backwards = "FUGG"
 
-const lfsPointer = "version https://git-lfs.github.com/spec/"
+// lfsPointers begin the pointers of Git LFS, of now and of its first versions.
+var lfsPointers = []string{"version https://git-lfs.github.com/spec/", "version https://hawser.github.com/spec/"}
 
 // foreign lists beginnings of files that people take for GGUF models.
 var foreign = []struct{ prefix, kind string }{
@@ -30,10 +33,14 @@ var answer = regexp.MustCompile(`^(?:[45][0-9]{2}:? +)?(?:(?:(?:entry|repository
 	`|(?:unauthorized|forbidden|too many requests|internal server error|bad gateway|service unavailable|gateway time-?out)\b)` +
 	`|^\{\s*"(?:error|errors|message|detail)"\s*:`)
 
-// firstLine is the first line of a text that is not blank, as far as a message has room for it.
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimLeft(text, " \t\r\n\ufeff"), "\n")
-	line = strings.TrimSpace(line)
+// beginning is how a text begins, in one line, as far as a message has room for it. Of a JSON
+// object it is more than the brace that stands alone in the first line.
+func beginning(text string) string {
+	text = strings.TrimLeft(text, " \t\r\n\ufeff")
+	line, _, _ := strings.Cut(text, "\n")
+	if line = strings.TrimSpace(line); line == "{" {
+		line = strings.Join(strings.Fields(text), " ")
+	}
 	if len(line) > 120 {
 		line = strings.ToValidUTF8(line[:120], "") + "..."
 	}
@@ -47,14 +54,14 @@ func foreignKind(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte(magic[:min(len(head), len(magic))])):
 		return ""
-	case strings.HasPrefix(string(head), lfsPointer):
+	case isPointer(head):
 		return pointerKind(string(head))
 	case strings.HasPrefix(text, "<!doctype") || strings.HasPrefix(text, "<html"):
 		return "an HTML page, not a model: a web server answered the download with a page"
 	case strings.HasPrefix(text, "<?xml"):
 		return "an XML document, not a model: a web server answered the download with a message"
 	case answer.MatchString(text):
-		return fmt.Sprintf("a message, not a model: a web server answered the download with %q", firstLine(string(head)))
+		return fmt.Sprintf("a message, not a model: a web server answered the download with %q", beginning(string(head)))
 	case len(bytes.Trim(head, "\x00")) == 0:
 		return "the file begins with zero bytes: space was set aside for a download that did not arrive"
 	case bytes.HasPrefix(head, []byte(backwards)):
@@ -67,7 +74,22 @@ func foreignKind(head []byte) string {
 			return f.kind + ", not GGUF"
 		}
 	}
+	if isText(head) {
+		return fmt.Sprintf("a text, not a model: it begins with %q", beginning(string(head)))
+	}
 	return fmt.Sprintf("not a GGUF file: it begins with %q, want %q", head[:min(len(head), 4)], magic)
+}
+
+// isText reports whether bytes are some words that somebody can read. A character that is cut
+// off at their end is no fault.
+func isText(head []byte) bool {
+	text := strings.TrimRight(strings.ToValidUTF8(string(head), "\x00"), "\x00")
+	return len(text) >= 8 && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) && !unicode.IsSpace(r) })
+}
+
+// isPointer reports whether a file is a pointer of Git LFS, by how it begins.
+func isPointer(head []byte) bool {
+	return slices.ContainsFunc(lfsPointers, func(begin string) bool { return bytes.HasPrefix(head, []byte(begin)) })
 }
 
 // pointerKind reports what a Git LFS pointer stands for, as far as its lines are what the

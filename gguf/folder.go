@@ -79,7 +79,7 @@ func isDir(dir string, e fs.DirEntry) bool {
 // Bounds of the search for models below a folder that has none: a hub keeps those of a
 // repository in snapshots/REVISION, and in folders below.
 const (
-	lookDepth   = 3
+	lookDepth   = 5
 	lookFolders = 1000
 )
 

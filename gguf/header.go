@@ -1,7 +1,6 @@
 package gguf
 
 import (
-	"bytes"
 	"math/bits"
 )
 
@@ -52,7 +51,7 @@ func (f *File) readVersion(s *scanner) {
 		return
 	}
 	if kind := foreignKind(s.buf); kind != "" {
-		s.stop(&FormatError{File: s.file, Offset: -1, Msg: kind, Pointer: bytes.HasPrefix(s.buf, []byte(lfsPointer))})
+		s.stop(&FormatError{File: s.file, Offset: -1, Msg: kind, Pointer: isPointer(s.buf)})
 		return
 	}
 	if s.size >= 8 {

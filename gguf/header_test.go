@@ -86,8 +86,13 @@ func TestDownloadsThatAreNotModels(t *testing.T) {
 		{"an error as JSON", `{"error":"Sorry, we can't find the page you are looking for."}`, `answered the download with "{\"error\":\"Sorry, we can't find`},
 		{"an error as JSON in lines", "{\n  \"error\": \"Unauthorized\"}", `a message, not a model`},
 		{"a long answer", `{"error":"` + strings.Repeat("é", 500) + `"}`, `éé..."`},
-		{"plain words", "Entry notes", `not a GGUF file: it begins with "Entr"`},
-		{"JSON of another kind", `{"error_rate":1}`, `not a GGUF file`},
+		{"plain words", "Entry notes", `a text, not a model: it begins with "Entry notes"`},
+		{"JSON of another kind", `{"error_rate":1}`, `a text, not a model: it begins with "{\"error_rate\":1}"`},
+		{"a proxy", "upstream connect error or disconnect/reset before headers", `a text, not a model: it begins with "upstream connect error`},
+		{"a text whose last character is cut", strings.Repeat("a", 511) + "\u00e9", "a text, not a model"},
+		{"JSON in lines", "{\n  \"path\": \"a\"\n}", `it begins with "{ \"path\": \"a\" }"`},
+		{"a pointer of old", "version https://hawser.github.com/spec/v1\noid sha256:" + strings.Repeat("0", 64) + "\nsize 12\n", "a Git LFS pointer, not the model: it stands for a file of 12 bytes"},
+		{"no text", "\x80\x02}q\x00abcdefgh", `not a GGUF file: it begins with "\x80\x02}q"`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -37,7 +37,11 @@ func ModelFolder(dir string) (string, error) {
 	}
 	snapshot := filepath.Join(snapshots, revision)
 	if info, err := os.Stat(snapshot); err != nil || !info.IsDir() {
-		return "", fmt.Errorf("%s: refs/main names the snapshot %q, which is not there", printable(dir), revision)
+		there := ""
+		if folders := FoldersOfModels(dir); len(folders) > 0 {
+			there = "; there are models in " + nameList(folders)
+		}
+		return "", fmt.Errorf("%s: refs/main names the snapshot %q, which is not there%s", printable(dir), revision, there)
 	}
 	return snapshot, nil
 }

@@ -266,7 +266,7 @@ func (m *Model) checkTotal(found *problems) {
 // checkArchitecture looks for the key that everything else in a model hangs on.
 func (m *Model) checkArchitecture(found *problems) {
 	f := m.Files[0]
-	if !m.HasMetadata() {
+	if !m.HasMetadata() || m.Companion() == companions["imatrix"] { // which has none
 		return
 	}
 	v, ok := f.Metadata.Get(KeyArchitecture)

@@ -108,7 +108,7 @@ func (o *opener) artifact(path string) (*Model, error) {
 	if o.piecesOf(path) == nil {
 		info, err := os.Stat(typed)
 		if err != nil {
-			return nil, err
+			return nil, explainLink(typed, err)
 		}
 		if info.IsDir() {
 			list = o.only
@@ -164,10 +164,19 @@ func (o *opener) parseOne(path string) parsedFile {
 	}
 	src, err := o.pool.source(path)
 	if err != nil {
-		return parsedFile{err: err}
+		return parsedFile{err: explainLink(path, err)}
 	}
 	f, err := NewFile(path, src, src.info.Size(), o.opts...)
 	return parsedFile{f, err}
+}
+
+// explainLink says of a file that is not there that its link is: in a hub's cache the blob may be
+// gone.
+func explainLink(path string, err error) error {
+	if to, linkErr := os.Readlink(path); linkErr == nil && errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: link that leads nowhere, to %q: %w", printable(path), to, fs.ErrNotExist)
+	}
+	return err
 }
 
 // parseJoined parses a file that is read from pieces.
@@ -180,6 +189,8 @@ func (o *opener) parseJoined(set *pieceSet) parsedFile {
 	switch doubt := fmt.Sprintf("is read from %s, of %s together: %s", words.Count(len(set.paths), "piece"), words.Count(src.size(), "byte"), src.doubt(set.count)); {
 	case err != nil && !MachineFault(err):
 		err = fmt.Errorf("%w; it %s", err, doubt)
+	case f != nil && f.Trailing() > 0:
+		f.Problems = append(f.Problems, Problem{Severity: Warning, Where: printable(set.whole), What: fmt.Sprintf("is read from %s, of which the last, %s, may be too long or of another file", words.Count(len(set.paths), "piece"), base(set.paths[len(set.paths)-1]))})
 	case f != nil && f.Err() != nil:
 		f.Problems = append(f.Problems, Problem{Severity: Warning, Where: printable(set.whole), What: doubt})
 	}

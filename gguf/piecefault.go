@@ -64,6 +64,18 @@ func pieceList(list []piece) string {
 	return strings.Join(shown, ", ")
 }
 
+// PiecesIn returns the files that lie in a folder in pieces which can be read as one, sorted.
+func PiecesIn(dir string) []Joined {
+	var list []Joined
+	for whole, set := range piecesIn(dir) {
+		if set.fault == "" {
+			list = append(list, Joined{whole, set.paths})
+		}
+	}
+	slices.SortFunc(list, func(a, b Joined) int { return cmp.Compare(a.File, b.File) })
+	return list
+}
+
 // BrokenPieces says of which files the pieces in a folder cannot be joined, and why; "" for none.
 func BrokenPieces(dir string) string {
 	var faults []string

@@ -21,13 +21,14 @@ var pieceNames = []struct {
 	number func(text string) int
 	from   int // the greatest number that the first may have
 }{
-	{regexp.MustCompile(`^(.+)\.part([1-9][0-9]{0,3})of([1-9][0-9]{0,3})$`), func(s string) int { return decimal(s) - 1 }, 0},
+	{regexp.MustCompile(`^(.+?)[ ._-]+\(?part[ ._-]?([0-9]{1,4})[ ._-]?of[ ._-]?([0-9]{1,4})\)?$`), func(s string) int { return decimal(s) - 1 }, 0},
 	{regexp.MustCompile(`^(.+\.gguf)[._-]?(?:split|part)[._-]?([a-z]{1,3})$`), letters, 0}, // by hand, before hosts took large files
 	{regexp.MustCompile(`^(.+\.gguf)[._-]?(?:split|part)[._-]?([0-9]{2,4})$`), decimal, 1},
-	{regexp.MustCompile(`^(.+\.gguf)[._-]?([a-z]{2,3})$`), letters, 0}, // split m.gguf m.gguf.
-	{regexp.MustCompile(`^(.+\.gguf)[._-]?([0-9]{2,4})$`), decimal, 1}, // split -d, 7-Zip
-	{regexp.MustCompile(`^(x)([a-z]{2,3})$`), letters, 0},              // split
-	{regexp.MustCompile(`^(x)([0-9]{2,4})$`), decimal, 1},              // split -d
+	{regexp.MustCompile(`^(.+\.gguf)[._-]?([a-z]{2,3})$`), letters, 0},                 // split m.gguf m.gguf.
+	{regexp.MustCompile(`^(.+\.gguf)[._-]?([0-9]{2,4})$`), decimal, 1},                 // split -d, 7-Zip
+	{regexp.MustCompile(`^(.+\.gguf)[._-]?(?:split|part)?[._-]?([0-9])$`), decimal, 1}, // by hand
+	{regexp.MustCompile(`^(x)([a-z]{2,3})$`), letters, 0},                              // split
+	{regexp.MustCompile(`^(x)([0-9]{2,4})$`), decimal, 1},                              // split -d
 }
 
 func decimal(s string) int {
@@ -126,6 +127,9 @@ func newPieceSet(whole string, list []piece, from int) *pieceSet {
 	}
 	switch first := list[0]; {
 	case counted:
+		from = min(first.number, 0) // some count from part0of3
+	case len(list) > 1 && first.number <= from && beginsWithMagic(list[1].path):
+		return nil // models of their own, as the second download of one by wget is
 	case first.number <= from && (beginsWithMagic(first.path) || first.size == 0 && len(list) > 1 && IsModelFile(whole)):
 		from = first.number
 	case first.number > 0 && len(list) > 1 && list[len(list)-1].number-first.number == len(list)-1:

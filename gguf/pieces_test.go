@@ -53,6 +53,13 @@ func TestPiecesAreOneFile(t *testing.T) {
 		"14/m.gguf":   {"m.gguf-aa", "m.gguf-ab"},
 		"15/m.gguf":   {"m.gguf_001", "m.gguf_002"},
 		"16/m.gguf":   {"m.gguf.part01", "m.gguf.part02"},
+		"17/m.gguf":   {"m.gguf.1", "m.gguf.2", "m.gguf.3"},
+		"18/m.gguf":   {"m.gguf.part1", "m.gguf.part2"},
+		"19/m.gguf":   {"m.gguf.part00of2", "m.gguf.part01of2"},
+		"20/m.gguf":   {"m.gguf.part01of02", "m.gguf.part02of02"},
+		"21/m.gguf":   {"m.gguf.part-1-of-2", "m.gguf.part-2-of-2"},
+		"22/m.gguf":   {"m.gguf (part 1 of 2)", "m.gguf (part 2 of 2)"},
+		"23/m.gguf":   {"m.gguf-part-0", "m.gguf-part-1"},
 	} {
 		dir := filepath.Join(t.TempDir(), filepath.Dir(whole))
 		put(t, dir, cut(want, names...))
@@ -81,6 +88,34 @@ func TestPiecesAreOneFile(t *testing.T) {
 			}
 			m.Close()
 		}
+	}
+}
+
+// TestDownloadsOfOneFile are no pieces: wget numbers what it fetches again.
+func TestDownloadsOfOneFile(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, map[string][]byte{"m.gguf.1": wholeFile(), "m.gguf.2": wholeFile()})
+	m, err := Open(filepath.Join(dir, "m.gguf.2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if m.Err() != nil || len(m.Joined()) > 0 || filepath.Base(m.Files[0].Name) != "m.gguf.2" {
+		t.Errorf("%q of %q, %v", m.Files[0].Name, m.OnDisk(), m.Err())
+	}
+}
+
+// TestLastPieceTooLong says so, where the header tells where the file ends.
+func TestLastPieceTooLong(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, cut(append(wholeFile(), make([]byte, 100)...), "m.gguf.aa", "m.gguf.ab"))
+	m, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if !slices.ContainsFunc(m.Problems, func(p Problem) bool { return strings.Contains(p.What, "m.gguf.ab, may be too long") }) {
+		t.Errorf("problems are %v", m.Problems)
 	}
 }
 

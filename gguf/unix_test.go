@@ -14,6 +14,18 @@ import (
 	"testing"
 )
 
+// TestLinkThatLeadsNowhere is said to be one: in a hub's cache the blob may be gone.
+func TestLinkThatLeadsNowhere(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink("gone", filepath.Join(dir, "m.gguf")); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{dir, filepath.Join(dir, "m.gguf")} {
+		_, err := Open(path)
+		wantError(t, err, `m.gguf: link that leads nowhere, to "gone"`)
+	}
+}
+
 // Hub caches are folders of links whose targets have digests for names. Shards are
 // siblings by the names of the links.
 func TestOpenThroughLinks(t *testing.T) {

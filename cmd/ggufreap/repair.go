@@ -115,6 +115,18 @@ func repairAction(con *ui.Console, c *cli.Context) error {
 	return reportRepair(con, c, good, damage, wrong)
 }
 
+// checkJoined refuses a folder in which a file lies in pieces: the whole would be fetched again
+// beside them.
+func checkJoined(dir string, good *gguf.Model) error {
+	for _, j := range gguf.PiecesIn(dir) {
+		if slices.ContainsFunc(good.Paths(), func(path string) bool { return filepath.Base(path) == filepath.Base(j.File) }) {
+			words := append([]string{"cat"}, j.Pieces...)
+			return hint.With(fmt.Errorf("%s: lies there in %s, and repair writes to whole files", text.Safe(j.File), text.Count(len(j.Pieces), "piece")), "%s > %s joins them", args.CommandLine(words), args.ShellQuote(j.File))
+		}
+	}
+	return nil
+}
+
 // repairJob gathers what says which bytes are right.
 func repairJob(c *cli.Context, good *gguf.Model) (*repair.Job, error) {
 	job := &repair.Job{Dir: c.Args().First(), Good: good, Workers: c.Int("workers"), Identity: c.String("from"), DryRun: c.Bool("dry-run")}
@@ -122,6 +134,9 @@ func repairJob(c *cli.Context, good *gguf.Model) (*repair.Job, error) {
 		return nil, err
 	} else if !info.IsDir() {
 		return nil, args.Usagef("repair takes the folder of the files, got the file %q", job.Dir)
+	}
+	if err := checkJoined(job.Dir, good); err != nil {
+		return nil, err
 	}
 	far := hub.Of(good)
 	if far != nil {

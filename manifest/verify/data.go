@@ -139,14 +139,16 @@ func (v *verifier) checkSums(ctx context.Context, known map[string]manifest.Sum)
 			continue
 		}
 		todo = append(todo, c.name)
-		if info, err := os.Stat(v.path(c.name)); err == nil {
-			total += info.Size()
+		for _, path := range v.pathsOf(c.name) {
+			if info, err := os.Stat(path); err == nil {
+				total += info.Size()
+			}
 		}
 	}
 	taken, failed := make([]manifest.Sum, len(todo)), make([]error, len(todo))
 	count := pass.NewMeter(total, v.options.Progress.After(v.read))
 	err := pass.ForEach(ctx, len(todo), v.options.Workers, func(ctx context.Context, i int, w *pass.Worker) error {
-		taken[i], failed[i] = sumFile(ctx, v.path(todo[i]), w, count)
+		taken[i], failed[i] = sumFile(ctx, v.pathsOf(todo[i]), w, count)
 		if gguf.MachineFault(failed[i]) {
 			return failed[i]
 		}
@@ -165,18 +167,28 @@ func (v *verifier) checkSums(ctx context.Context, known map[string]manifest.Sum)
 	return nil
 }
 
-// sumFile returns the SHA-256 of a regular file, links followed.
-func sumFile(ctx context.Context, path string, w *pass.Worker, count io.Writer) (manifest.Sum, error) {
-	f, info, err := manifest.OpenRegular(path)
-	if err != nil {
-		return manifest.Sum{}, err
-	}
-	defer f.Close()
+// sumFile returns the SHA-256 of a regular file, or of one in pieces, links followed.
+func sumFile(ctx context.Context, paths []string, w *pass.Worker, count io.Writer) (manifest.Sum, error) {
 	hasher := w.Hasher()
-	if err := pass.Scan(ctx, f, info.Size(), w.Buf, io.MultiWriter(hasher, count), nil, nil); err != nil {
-		return manifest.Sum{}, fmt.Errorf("%s: %w", path, err)
+	for _, path := range paths {
+		if err := scanFile(ctx, path, w, io.MultiWriter(hasher, count)); err != nil {
+			return manifest.Sum{}, err
+		}
 	}
 	return hasher.Sum(), nil
+}
+
+// scanFile hands over the bytes of a regular file.
+func scanFile(ctx context.Context, path string, w *pass.Worker, to io.Writer) error {
+	f, info, err := manifest.OpenRegular(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := pass.Scan(ctx, f, info.Size(), w.Buf, to, nil, nil); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
 }
 
 func (v *verifier) reportSums(sums map[string]manifest.Sum, faults map[string]error) {

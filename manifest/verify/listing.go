@@ -92,7 +92,7 @@ func (v *verifier) compareListed(ctx context.Context, l *Listing, todo []lists.T
 	err := pass.ForEach(ctx, len(todo), v.options.Workers, func(ctx context.Context, i int, w *pass.Worker) error {
 		var known bool
 		if sums[i], known = v.taken[todo[i].Path]; !known {
-			sums[i], faults[i] = sumFile(ctx, v.path(todo[i].Path), w, count)
+			sums[i], faults[i] = sumFile(ctx, v.pathsOf(todo[i].Path), w, count)
 		}
 		return ctx.Err()
 	})

@@ -63,7 +63,7 @@ type Options struct {
 // error only means that the check could not be carried out.
 func Release(ctx context.Context, path string, o Options) (*Report, error) {
 	info, err := os.Stat(path)
-	if err != nil {
+	if err != nil && piecesOf(path) == nil {
 		return nil, err
 	}
 	for _, e := range o.Expect {
@@ -73,7 +73,7 @@ func Release(ctx context.Context, path string, o Options) (*Report, error) {
 	}
 	v := &verifier{options: o, report: newReport(path), contents: map[string]content{}, taken: map[string]manifest.Sum{}}
 	defer v.close()
-	if info.IsDir() {
+	if err == nil && info.IsDir() {
 		if path, err = gguf.ModelFolder(path); err == nil {
 			err = v.folder(ctx, path)
 		}
@@ -169,16 +169,17 @@ type verifier struct {
 	options Options
 	report  *Report
 	dir     string
-	single  bool            // one artifact was named, not a folder
-	listSum manifest.Sum    // SHA-256 of the list as it was compared
-	entries int             // of the list
-	files   []string        // regular files in the folder, links followed
-	listed  []lists.FileSum // the entries of the list of sums
-	missing []lists.FileSum // of model files that are not there under their names
-	hasList bool            // the list was read without fault
-	claims  []claim         // of the list, and of what else says sums of files
-	signed  bool            // by somebody who is trusted
-	vouched map[string]bool // files whose bytes are those of a claim
+	single  bool                // one artifact was named, not a folder
+	listSum manifest.Sum        // SHA-256 of the list as it was compared
+	entries int                 // of the list
+	files   []string            // regular files in the folder, links followed
+	listed  []lists.FileSum     // the entries of the list of sums
+	missing []lists.FileSum     // of model files that are not there under their names
+	joined  map[string][]string // paths of the pieces of listed files that lie in pieces
+	hasList bool                // the list was read without fault
+	claims  []claim             // of the list, and of what else says sums of files
+	signed  bool                // by somebody who is trusted
+	vouched map[string]bool     // files whose bytes are those of a claim
 	models  []*gguf.Model
 
 	contents map[string]content      // by file

@@ -103,6 +103,7 @@ func (v *verifier) compareNames(ctx context.Context) error {
 		return err
 	}
 	v.listSum = manifest.Sum(sum.Sum(nil))
+	v.findPieces(names)
 	unlisted := slices.DeleteFunc(slices.Clone(v.files), func(name string) bool { return names[name] || !v.contents[name].model })
 	if err := v.findRenamed(ctx, unlisted); err != nil {
 		return err

@@ -80,7 +80,7 @@ func (v *verifier) openModels(names []string) error {
 		v.reportModel(m)
 	}
 	if len(names) == 0 {
-		v.report.find(KindStructure, "", strings.TrimSuffix("there is no model file to check; "+gguf.BrokenPieces(v.dir), "; "))
+		v.report.find(KindStructure, "", "there is no model file to check"+elsewhere(v.dir))
 	}
 	slices.SortStableFunc(v.models, func(a, b *gguf.Model) int {
 		return cmp.Or(cmp.Compare(beside(a), beside(b)), cmp.Compare(b.TensorBytes(), a.TensorBytes()))
@@ -88,6 +88,18 @@ func (v *verifier) openModels(names []string) error {
 	v.describeMain()
 	v.reportUnsettled(slices.Clone(names))
 	return nil
+}
+
+// elsewhere says where models lie that a folder without any may be about.
+func elsewhere(dir string) string {
+	folders, broken := gguf.FoldersOfModels(dir), gguf.BrokenPieces(dir)
+	switch {
+	case len(folders) > 0:
+		return "; there are models in " + nameList(folders)
+	case broken != "":
+		return "; " + broken
+	}
+	return ""
 }
 
 // beside is 1 for what goes beside a model, 0 for a model.

@@ -25,7 +25,7 @@ func (v *verifier) findRenamed(ctx context.Context, unlisted []string) error {
 	}
 	sums, failed := make([]manifest.Sum, len(unlisted)), make([]error, len(unlisted))
 	err := pass.ForEach(ctx, len(unlisted), v.options.Workers, func(ctx context.Context, i int, w *pass.Worker) error {
-		sums[i], failed[i] = sumFile(ctx, v.path(unlisted[i]), w, pass.NewMeter(0, nil))
+		sums[i], failed[i] = sumFile(ctx, v.pathsOf(unlisted[i]), w, pass.NewMeter(0, nil))
 		if gguf.MachineFault(failed[i]) {
 			return failed[i]
 		}

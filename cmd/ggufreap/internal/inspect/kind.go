@@ -15,11 +15,12 @@ const (
 
 // kindMeanings say what a file is, for people.
 var kindMeanings = map[string]string{
-	"projector":   "a projector, which goes beside a model",
-	"imatrix":     "an imatrix, which goes beside a model",
-	"adapter":     "an adapter (LoRA), which goes beside a model",
-	draftKind:     "draft layers alone: the model that they draft for is not in it",
-	tokenizerKind: "a tokenizer alone: there are no weights",
+	"projector":      "a projector, which goes beside a model",
+	"imatrix":        "an imatrix, which goes beside a model",
+	"adapter":        "an adapter (LoRA), which goes beside a model",
+	"control vector": "a control vector, which goes beside a model",
+	draftKind:        "draft layers alone: the model that they draft for is not in it",
+	tokenizerKind:    "a tokenizer alone: there are no weights",
 }
 
 // kindOf names what an artifact is that is no whole model, "" for a model.
