@@ -49,10 +49,10 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestReadmePublishes runs what the README publishes with, on the demo's model, and wants the
+// TestPagePublishes runs what PUBLISHING.md publishes with, on the demo's model, and wants the
 // card to leave nothing open that a flag says.
-func TestReadmePublishes(t *testing.T) {
-	_, shown, _ := strings.Cut(readPage(t, pages(t)["README.md"]), "\n## Publish it\n")
+func TestPagePublishes(t *testing.T) {
+	_, shown, _ := strings.Cut(readPage(t, pages(t)["cmd/ggufreap/PUBLISHING.md"]), "\n## Publish it\n")
 	shown, _, _ = strings.Cut(shown, "\n## ")
 	t.Chdir(t.TempDir())
 	succeed(t, "demo")
