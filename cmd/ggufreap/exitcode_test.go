@@ -13,6 +13,8 @@ import (
 
 	"ggufreap/manifest/stage"
 	"ggufreap/reap/engine"
+
+	"ggufreap/cmd/ggufreap/internal/programtest"
 )
 
 // TestExitCodes holds kinds of errors to whether another try may mend them.
@@ -53,7 +55,7 @@ func TestExitCodes(t *testing.T) {
 // TestExitCodesOfServers has servers fail for now and for good, under every command that reads
 // models at addresses.
 func TestExitCodesOfServers(t *testing.T) {
-	h, files := onHub(t, smallK3(), 2)
+	h, files := programtest.OnHub(t, smallK3(), 2)
 	t.Chdir(t.TempDir())
 	lines := func(model string) [][]string {
 		return [][]string{

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"ggufreap/cmd/ggufreap/internal/programtest"
 	"ggufreap/manifest/parts"
 )
 
@@ -207,5 +208,33 @@ func TestPartDoneAgainSaysWhy(t *testing.T) {
 		if r.code != exitOK || !strings.Contains(said, want) || strings.Contains(said, "stat") {
 			t.Errorf("exit %d, want %q\n%s", r.code, want, said)
 		}
+	}
+}
+
+// TestPartsFromTheHub writes a release from the hub in one run and in parts: each part fetches
+// what it writes, and the headers.
+func TestPartsFromTheHub(t *testing.T) {
+	h, _ := programtest.OnHub(t, programtest.WideExperts(), 5)
+	dir := t.TempDir()
+	line := []string{"prune", "--keep", "24", "--shards", "6", "hf://org/K3"}
+	whole, out := filepath.Join(dir, "whole"), filepath.Join(dir, "out")
+	h.Reset()
+	succeed(t, append(line, "-o", whole)...)
+	all := h.Written.Load()
+	want := folder(t, whole)
+	const n = 4
+	var fetched, most int64
+	for i := range n {
+		h.Reset()
+		succeed(t, append(line, "--only", fmt.Sprintf("%d/%d", i+1, n), "-o", out)...)
+		fetched += h.Written.Load()
+		most = max(most, h.Written.Load())
+	}
+	succeed(t, "assemble", out)
+	if !maps.Equal(folder(t, out), want) {
+		t.Error("the release in parts is another one")
+	}
+	if fetched > all*5/4 || most > all/2 {
+		t.Errorf("parts fetched %d bytes, the largest %d, one run %d", fetched, most, all)
 	}
 }

@@ -12,39 +12,17 @@ import (
 	"strings"
 	"testing"
 
+	"ggufreap/cmd/ggufreap/internal/programtest"
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
 	"ggufreap/gguf/remote/hubtest"
 	"ggufreap/manifest"
 )
 
-// onHub puts a model on a test hub, in the folder IQ1_S of org/K3 and on the server that is
-// not the hub, and has the environment point there. It returns the files on disk too.
-func onHub(t *testing.T, spec gguftest.Spec, shards int) (h *hubtest.Hub, files []string) {
-	t.Helper()
-	h = onEmptyHub(t)
-	files = writeModel(t, spec, shards)
-	h.AddFolder(t, "org/K3", "IQ1_S", filepath.Dir(files[0]))
-	h.AddFolder(t, "plain/files", "", filepath.Dir(files[0]))
-	return h, files
-}
-
-// onEmptyHub has the environment point to a test hub.
-func onEmptyHub(t *testing.T) *hubtest.Hub {
-	t.Helper()
-	h := hubtest.NewPlain(t)
-	t.Setenv("HF_ENDPOINT", h.Endpoint())
-	for _, name := range []string{"HF_TOKEN", "HF_HUB_OFFLINE", "HTTP_PROXY", "http_proxy"} {
-		t.Setenv(name, "")
-	}
-	t.Setenv("HF_HOME", t.TempDir())
-	return h
-}
-
 // TestAddressesGiveWhatFilesGive runs the commands that read headers by every kind of
 // address, and compares what they print with what they print of the files.
 func TestAddressesGiveWhatFilesGive(t *testing.T) {
-	h, files := onHub(t, gguftest.K3(gguftest.K3Options{}), gguftest.K3Shards)
+	h, files := programtest.OnHub(t, gguftest.K3(gguftest.K3Options{}), gguftest.K3Shards)
 	first := filepath.Base(files[0])
 	for _, address := range []string{
 		"hf://org/K3", "hf://org/K3@main", "hf://org/K3/IQ1_S", "hf://org/K3@" + hubtest.Commit + "/IQ1_S/" + filepath.Base(files[3]),
@@ -59,7 +37,7 @@ func TestAddressesGiveWhatFilesGive(t *testing.T) {
 			{"reshard", "--json", "--shards", "4", "--dry-run"},
 		} {
 			want := succeed(t, append(command, files[0])...)
-			got := withoutStated(succeed(t, append(command, address)...))
+			got := programtest.WithoutStated(succeed(t, append(command, address)...))
 			if told := travelled.FindAllString(got, -1); len(told) != 2*strings.Count(want, `"fetched": null`) {
 				t.Errorf("%s %s: tells %q of what travelled", command, address, told)
 			}
@@ -73,11 +51,6 @@ func TestAddressesGiveWhatFilesGive(t *testing.T) {
 	}
 }
 
-// statedByHub is what plans and pins say that the hub stated.
-var statedByHub = regexp.MustCompile(`(?s),\s*"stated_by_hub": (\[[^]]*\]|\{.*?\]\s*\})`)
-
-func withoutStated(document string) string { return statedByHub.ReplaceAllString(document, "") }
-
 // travelled is what a release says of the bytes that travelled.
 var travelled = regexp.MustCompile(`"(fetched|saved)": [1-9][0-9]*`)
 
@@ -90,7 +63,7 @@ func TestInspectCostsLittle(t *testing.T) {
 	for name, spec := range map[string]gguftest.Spec{
 		"fixture": gguftest.K3(gguftest.K3Options{}), "real": real, "with a vocabulary": real.WithVocabulary("gpt2", 163840, 8),
 	} {
-		h := onEmptyHub(t)
+		h := programtest.OnEmptyHub(t)
 		files, err := spec.WriteSparse(t.TempDir(), gguf.Split{Shards: gguftest.K3Shards})
 		if err != nil {
 			t.Fatal(err)
@@ -137,7 +110,7 @@ func TestInspectCostsLittle(t *testing.T) {
 
 // TestPlanFetchesRoutersOnly counts the bytes of a plan by router-mass.
 func TestPlanFetchesRoutersOnly(t *testing.T) {
-	h, files := onHub(t, gguftest.K3(gguftest.K3Options{}), gguftest.K3Shards)
+	h, files := programtest.OnHub(t, gguftest.K3(gguftest.K3Options{}), gguftest.K3Shards)
 	m := openModel(t, files[0])
 	var headers, routers int64
 	for _, f := range m.Files {
@@ -159,7 +132,7 @@ func TestPlanFetchesRoutersOnly(t *testing.T) {
 // TestPlanKeepsRouters plans twice with a cache folder: the second time next to nothing
 // travels, and a file of the cache that was damaged is fetched anew.
 func TestPlanKeepsRouters(t *testing.T) {
-	h, files := onHub(t, gguftest.K3(gguftest.K3Options{}), gguftest.K3Shards)
+	h, files := programtest.OnHub(t, gguftest.K3(gguftest.K3Options{}), gguftest.K3Shards)
 	cache := filepath.Join(t.TempDir(), "cache")
 	for _, address := range []string{"hf://org/K3", h.File(filepath.Base(files[0]))} {
 		line := []string{"plan", "--json", "--preset", "reap568", "--criterion", "router-mass", "--cache", cache, address}
@@ -188,16 +161,10 @@ func TestPlanKeepsRouters(t *testing.T) {
 	}
 }
 
-// wideExperts is a model whose experts are so large that the gaps between those that are
-// kept do not travel.
-func wideExperts() gguftest.Spec {
-	return gguftest.K3(gguftest.K3Options{Name: "wide", Experts: 32, Used: 4, Layers: 3, Latent: 512, Width: 256})
-}
-
 // TestPruneFromTheHub gets the release that the files give, byte for byte, while only what
 // is kept travels; and so from another server, and with addresses that expire.
 func TestPruneFromTheHub(t *testing.T) {
-	h, files := onHub(t, wideExperts(), 5)
+	h, files := programtest.OnHub(t, programtest.WideExperts(), 5)
 	dir := t.TempDir()
 	local := filepath.Join(dir, "local")
 	keep := []string{"prune", "--keep", "12", "--shards", "4"}
@@ -216,7 +183,7 @@ func TestPruneFromTheHub(t *testing.T) {
 		h.Reset()
 		out := filepath.Join(dir, "far"+string(rune('0'+i)))
 		printed := succeed(t, append(keep, "-o", out, address)...)
-		sameFolder(t, folder(t, out), want)
+		programtest.SameFolder(t, folder(t, out), want)
 		if got := h.Written.Load(); got > kept*105/100 {
 			t.Errorf("%s: %d bytes travelled for a release of %d", address, got, kept)
 		}
@@ -226,36 +193,22 @@ func TestPruneFromTheHub(t *testing.T) {
 	}
 }
 
-// sameFolder compares the models and plans of two folders. Pins differ in what is declared,
-// and plans in what the hub stated.
-func sameFolder(t *testing.T, got, want map[string]string) {
-	t.Helper()
-	for name, data := range want {
-		if withoutStated(got[name]) != data && name != manifest.PinName && name != "MANIFEST.sha256" {
-			t.Errorf("%s differs", name)
-		}
-	}
-	if len(got) != len(want) {
-		t.Errorf("%d files, want %d", len(got), len(want))
-	}
-}
-
 // TestPlanSaysWhatTheHubStates has plan, release and verify tell what the hub said and nobody
 // computed: a release shows nothing of its source's sums, unless a pin of the source has them.
 func TestPlanSaysWhatTheHubStates(t *testing.T) {
-	h, files := onHub(t, smallK3(), 4)
+	h, files := programtest.OnHub(t, smallK3(), 4)
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	succeed(t, "plan", "--keep", "8", "-o", path("local.json"), files[0])
 	succeed(t, "plan", "--keep", "8", "-o", path("hub.json"), "hf://org/K3")
-	if text := string(read(t, path("hub.json"))); withoutStated(text) != string(read(t, path("local.json"))) || !strings.Contains(text, `"commit": "`+hubtest.Commit+`"`) || strings.Count(text, `"path": "IQ1_S/`) != 4 {
+	if text := string(read(t, path("hub.json"))); programtest.WithoutStated(text) != string(read(t, path("local.json"))) || !strings.Contains(text, `"commit": "`+hubtest.Commit+`"`) || strings.Count(text, `"path": "IQ1_S/`) != 4 {
 		t.Errorf("the plan is\n%.1500s", text)
 	}
 	succeed(t, "prune", "--plan", path("local.json"), "-o", path("a"), files[0])
 	for _, plan := range []string{"local.json", "hub.json"} {
 		out := path("of-" + plan)
 		succeed(t, "prune", "--plan", path(plan), "-o", out, "hf://org/K3")
-		sameFolder(t, folder(t, out), folder(t, path("a")))
+		programtest.SameFolder(t, folder(t, out), folder(t, path("a")))
 		if got := string(read(t, filepath.Join(out, "plan.json"))); got != string(read(t, path("hub.json"))) {
 			t.Errorf("%s: the plan of the release is\n%.1500s", plan, got)
 		}
@@ -294,19 +247,19 @@ func read(t *testing.T, path string) []byte {
 
 // TestReshardAndPinFromTheHub reads all of a model that is far away.
 func TestReshardAndPinFromTheHub(t *testing.T) {
-	h, files := onHub(t, smallK3(), 4)
+	h, files := programtest.OnHub(t, smallK3(), 4)
 	dir := t.TempDir()
 	local, far := filepath.Join(dir, "local"), filepath.Join(dir, "far")
 	succeed(t, "reshard", "--shards", "3", "-o", local, files[0])
 	succeed(t, "reshard", "--shards", "3", "-o", far, "hf://org/K3")
-	sameFolder(t, folder(t, far), folder(t, local))
+	programtest.SameFolder(t, folder(t, far), folder(t, local))
 
 	here, there := filepath.Join(dir, "here.json"), filepath.Join(dir, "there.json")
 	succeed(t, "pin", "-o", here, "--repo", "org/K3", "--revision", hubtest.Commit, "--license", "apache-2.0", files[0])
 	succeed(t, "pin", "-o", there, "hf://org/K3")
 	a, errA := os.ReadFile(here)
 	b, errB := os.ReadFile(there)
-	if errA != nil || errB != nil || string(a) != withoutStated(string(b)) {
+	if errA != nil || errB != nil || string(a) != programtest.WithoutStated(string(b)) {
 		t.Error("the pin of the model on the hub is another one, or declares other facts")
 	}
 	if pin, err := manifest.DecodePin(bytes.NewReader(b)); err != nil || !slices.Equal(pin.Declared.StatedByHub, []string{"repo", "revision", "license"}) {
@@ -322,7 +275,7 @@ func TestReshardAndPinFromTheHub(t *testing.T) {
 // nothing when one is not what the hub states, and finds that out of a run that was gone on
 // with too.
 func TestReshardChecksTheHubsSums(t *testing.T) {
-	h, files := onHub(t, smallK3(), 4)
+	h, files := programtest.OnHub(t, smallK3(), 4)
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out")
 	if printed := succeed(t, "reshard", "--shards", "3", "-o", out, "hf://org/K3"); !strings.Contains(printed, "sha256 of 4 of 4 shards as the hub states it") {
@@ -371,7 +324,7 @@ func TestReshardChecksTheHubsSums(t *testing.T) {
 
 // TestFilesAgainstTheHub holds downloaded files against what the hub lists.
 func TestFilesAgainstTheHub(t *testing.T) {
-	h, files := onHub(t, smallK3(), 4)
+	h, files := programtest.OnHub(t, smallK3(), 4)
 	h.Add("org/K3", "IQ1_S/README.md", strings.NewReader("x"), 1)
 	dir := filepath.Dir(files[0])
 	check := func(code int, wants ...string) {
@@ -437,7 +390,7 @@ func keptExpert(t *testing.T, source, pruned *gguf.Tensor) int {
 // TestSourceOnTheHubChanges ends a run, and refuses to go on, when the source is no longer
 // what it was.
 func TestSourceOnTheHubChanges(t *testing.T) {
-	h, files := onHub(t, smallK3(), 4)
+	h, files := programtest.OnHub(t, smallK3(), 4)
 	plain := h.File(filepath.Base(files[0]))
 	third := openModel(t, files[0]).Files[2]
 	h.Fault = func(w http.ResponseWriter, r *http.Request) bool {
@@ -469,7 +422,7 @@ func (w *keepTag) WriteHeader(code int) {
 
 // TestRemoteRefusals puts into words what cannot be done, without secrets.
 func TestRemoteRefusals(t *testing.T) {
-	h, files := onHub(t, smallK3(), 1)
+	h, files := programtest.OnHub(t, smallK3(), 1)
 	t.Setenv("HF_TOKEN", "hf_verysecret")
 	for _, tc := range []struct {
 		offline string
@@ -502,7 +455,7 @@ func TestRemoteRefusals(t *testing.T) {
 
 // TestSignedAddressesOfAllShards opens a model by an address for each shard.
 func TestSignedAddressesOfAllShards(t *testing.T) {
-	h, files := onHub(t, smallK3(), 3)
+	h, files := programtest.OnHub(t, smallK3(), 3)
 	var addresses []string
 	for _, i := range []int{2, 0, 1} {
 		addresses = append(addresses, h.File(filepath.Base(files[i]))+"?sig="+hubtest.Secret)
@@ -514,7 +467,7 @@ func TestSignedAddressesOfAllShards(t *testing.T) {
 	}
 	local := filepath.Join(t.TempDir(), "local")
 	succeed(t, "prune", "--keep", "8", "-o", local, files[0])
-	sameFolder(t, folder(t, out), folder(t, local))
+	programtest.SameFolder(t, folder(t, out), folder(t, local))
 
 	h.Fault = func(w http.ResponseWriter, r *http.Request) bool { // a signature is that of one file
 		refused := filepath.Base(r.URL.Path) != filepath.Base(files[2])

@@ -73,7 +73,7 @@ func TestProxyVariables(t *testing.T) {
 
 // TestIPv6Server prunes from a server that has an address of IPv6 only.
 func TestIPv6Server(t *testing.T) {
-	onEmptyHub(t)
+	programtest.OnEmptyHub(t)
 	h := hubtest.NewIPv6(t)
 	files := writeModel(t, smallK3(), 3)
 	h.AddFolder(t, "org/K3", "", filepath.Dir(files[0]))
@@ -84,13 +84,13 @@ func TestIPv6Server(t *testing.T) {
 	for i, address := range []string{"hf://org/K3", h.File(filepath.Base(files[1]))} {
 		out := filepath.Join(t.TempDir(), fmt.Sprint(i))
 		succeed(t, "prune", "--keep", "8", "-o", out, address)
-		sameFolder(t, folder(t, out), folder(t, local))
+		programtest.SameFolder(t, folder(t, out), folder(t, local))
 	}
 }
 
 // TestProjectorOnTheHub sets aside what goes beside the model, and says so.
 func TestProjectorOnTheHub(t *testing.T) {
-	h, files := onHub(t, smallK3(), 3)
+	h, files := programtest.OnHub(t, smallK3(), 3)
 	projector := gguftest.Mixed(1)
 	projector.Name = "mmproj-F16"
 	projector.Metadata.Set("general.architecture", gguf.TextValue("clip"))
@@ -135,7 +135,7 @@ func TestRoadFromTheHub(t *testing.T) {
 	if !found || !fenced {
 		t.Fatal("the README has no such road")
 	}
-	_, files := onHub(t, gguftest.K3(gguftest.K3Options{}), gguftest.K3Shards)
+	_, files := programtest.OnHub(t, gguftest.K3(gguftest.K3Options{}), gguftest.K3Shards)
 	dir := t.TempDir()
 	t.Chdir(dir)
 	commands := strings.Split(strings.TrimSpace(block), "\n")
@@ -149,13 +149,13 @@ func TestRoadFromTheHub(t *testing.T) {
 	}
 	local := filepath.Join(t.TempDir(), "local")
 	succeed(t, "prune", "--preset", "reap568", "--shards", "14", "-o", local, files[0])
-	sameFolder(t, folder(t, "K3-REAP568"), folder(t, local))
+	programtest.SameFolder(t, folder(t, "K3-REAP568"), folder(t, local))
 	succeed(t, "verify", "K3-REAP568")
 }
 
 // TestNamesOnTheHubAreSafe prints names and licenses that a terminal would act on as what they are.
 func TestNamesOnTheHubAreSafe(t *testing.T) {
-	h, files := onHub(t, smallK3(), 3)
+	h, files := programtest.OnHub(t, smallK3(), 3)
 	h.License = "mit\x1b[31m"
 	h.AddFolder(t, "org/Evil", "IQ\x1b[31m\nx", filepath.Dir(files[0]))
 	h.AddFolder(t, "org/Many", "a\x1b[31m", filepath.Dir(files[0]))

@@ -10,12 +10,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"ggufreap/cmd/ggufreap/internal/programtest"
 )
 
 // TestRepairFromTheHub flips one byte of an expert: with a pin one expert travels, with the
 // hub's sums alone the whole file, and from a folder it is mended too.
 func TestRepairFromTheHub(t *testing.T) {
-	h, files := onHub(t, wideExperts(), 5)
+	h, files := programtest.OnHub(t, programtest.WideExperts(), 5)
 	good := t.TempDir()
 	for _, file := range files {
 		data, err := os.ReadFile(file)
@@ -69,7 +71,7 @@ func TestRepairFromTheHub(t *testing.T) {
 		if got := h.Written.Load(); got > tc.bytes {
 			t.Errorf("%s: %d bytes travelled, want at most %d\n%s", tc.args, got, tc.bytes, out)
 		}
-		sameFolder(t, folder(t, dir), want)
+		programtest.SameFolder(t, folder(t, dir), want)
 		if out := succeed(t, append(append([]string{"repair"}, tc.args...), dir)...); !strings.Contains(out, "nothing is wrong") {
 			t.Errorf("%s: a second repair prints\n%s", tc.args, out)
 		}
@@ -98,7 +100,7 @@ func (w *bitFlip) Write(p []byte) (int, error) {
 // experts on its way: with the source's pin it is noticed as it arrives and fetched again, and
 // when it is wrong each time the run ends and nothing is published.
 func TestBadPartIsFetchedAgain(t *testing.T) {
-	h, files := onHub(t, wideExperts(), 5)
+	h, files := programtest.OnHub(t, programtest.WideExperts(), 5)
 	dir := t.TempDir()
 	pin, first := filepath.Join(dir, "pin.json.zst"), h.File(filepath.Base(files[0]))
 	succeed(t, "pin", "-o", pin, files[0])
@@ -134,7 +136,7 @@ func TestBadPartIsFetchedAgain(t *testing.T) {
 					if r.code != exitOK || flipped.Load() < 2 {
 						t.Errorf("%s, %s: exit %d after %d changes, stderr %s", command[0], name, r.code, flipped.Load(), r.stderr)
 					}
-					sameFolder(t, folder(t, out), folder(t, local))
+					programtest.SameFolder(t, folder(t, out), folder(t, local))
 					continue
 				}
 				if r.code != exitFailed || !strings.Contains(r.stderr, "also when it was asked for again") || !strings.Contains(r.stderr, name) || exists(filepath.Join(out, "MANIFEST.sha256")) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"ggufreap/cmd/ggufreap/internal/programtest"
 	"ggufreap/gguf"
 	"ggufreap/reap"
 	"ggufreap/reap/scorefile"
@@ -203,7 +204,7 @@ func TestReportOfStreams(t *testing.T) {
 
 // TestReportOfTheHub draws a model that is not here, from its headers.
 func TestReportOfTheHub(t *testing.T) {
-	onHub(t, smallMoE(), 2)
+	programtest.OnHub(t, smallMoE(), 2)
 	t.Chdir(t.TempDir())
 	if page := succeed(t, "report", "-o", "-", "hf://org/K3/IQ1_S"); !strings.Contains(page, "<h1>Model small") || !strings.Contains(page, "Bytes by kind") {
 		t.Errorf("the page is %.600s", page)

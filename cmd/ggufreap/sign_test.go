@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"ggufreap/cmd/ggufreap/internal/programtest"
 	"ggufreap/gguf"
 	"ggufreap/gguf/remote/hubtest"
 	"ggufreap/manifest"
@@ -280,7 +281,7 @@ func TestPruneSigned(t *testing.T) {
 
 // TestProvenanceOfTheHub states a source that was never here: by the sums that the hub stated.
 func TestProvenanceOfTheHub(t *testing.T) {
-	onHub(t, smallMoE(), 2)
+	programtest.OnHub(t, smallMoE(), 2)
 	t.Chdir(t.TempDir())
 	outside(t, "", "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "id")
 	succeed(t, "prune", "--keep", "4", "--ssh-key", "id", "--provenance", "-o", "release", "hf://org/K3/IQ1_S")

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package chaos
 
 import (
 	"bytes"
@@ -16,47 +16,20 @@ import (
 	"time"
 
 	"ggufreap/cmd/ggufreap/internal/programtest"
+
 	"ggufreap/manifest/parts"
 )
-
-// TestPartsFromTheHub writes a release from the hub in one run and in parts: each part fetches
-// what it writes, and the headers.
-func TestPartsFromTheHub(t *testing.T) {
-	h, _ := onHub(t, wideExperts(), 5)
-	dir := t.TempDir()
-	line := []string{"prune", "--keep", "24", "--shards", "6", "hf://org/K3"}
-	whole, out := filepath.Join(dir, "whole"), filepath.Join(dir, "out")
-	h.Reset()
-	succeed(t, append(line, "-o", whole)...)
-	all := h.Written.Load()
-	want := folder(t, whole)
-	const n = 4
-	var fetched, most int64
-	for i := range n {
-		h.Reset()
-		succeed(t, append(line, "--only", fmt.Sprintf("%d/%d", i+1, n), "-o", out)...)
-		fetched += h.Written.Load()
-		most = max(most, h.Written.Load())
-	}
-	succeed(t, "assemble", out)
-	if !maps.Equal(folder(t, out), want) {
-		t.Error("the release in parts is another one")
-	}
-	if fetched > all*5/4 || most > all/2 {
-		t.Errorf("parts fetched %d bytes, the largest %d, one run %d", fetched, most, all)
-	}
-}
 
 // TestPartsAreKilled runs all parts of a release at once, some of them twice, and kills tasks
 // at random times until every record is there. No record is lost, and the join is that of one
 // run.
 func TestPartsAreKilled(t *testing.T) {
 	path := programtest.Path(t)
-	source := writeModel(t, wideExperts(), 5)[0]
+	source := programtest.WriteModel(t, programtest.WideExperts(), 5)[0]
 	dir := t.TempDir()
 	whole, out := filepath.Join(dir, "whole"), filepath.Join(dir, "out")
 	line := []string{"prune", "--keep", "24", "--shards", "9"}
-	succeed(t, append(line, "-o", whole, source)...)
+	programtest.Succeed(t, append(line, "-o", whole, source)...)
 	const n, rounds = 3, 60
 	killed, doubles := 0, 0
 	for round := 0; ; round++ {
@@ -95,8 +68,8 @@ func TestPartsAreKilled(t *testing.T) {
 			}
 		}
 	}
-	succeed(t, "assemble", "--recheck", out)
-	if got, want := folder(t, out), folder(t, whole); !maps.Equal(got, want) {
+	programtest.Succeed(t, "assemble", "--recheck", out)
+	if got, want := programtest.Folder(t, out), programtest.Folder(t, whole); !maps.Equal(got, want) {
 		t.Errorf("the folder holds %q, want %q, or other bytes", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
 	}
 	t.Logf("%d tasks were killed, %d were doubles", killed, doubles)
