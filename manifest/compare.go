@@ -42,14 +42,19 @@ func CompareTensors(a, b *Pin) []TensorChange {
 // TensorChanges yields what CompareTensors returns: there can be very many.
 func TensorChanges(a, b *Pin) iter.Seq[TensorChange] {
 	return func(yield func(TensorChange) bool) {
-		inA, inB := ByName(a), ByName(b)
+		inB := places(b)
+		inBoth := make([]bool, len(b.Tensors)) // of b's
 		for i := range a.Tensors {
 			t := &a.Tensors[i]
-			c := compareTensor(t, inB[t.Name])
+			var other *Tensor
+			if place, there := inB[t.Name]; there {
+				inBoth[place], other = true, &b.Tensors[place]
+			}
+			c := compareTensor(t, other)
 			if c == "" {
 				continue
 			}
-			change := TensorChange{Name: t.Name, Change: c, A: t, B: inB[t.Name]}
+			change := TensorChange{Name: t.Name, Change: c, A: t, B: other}
 			if c == Changed {
 				change.Slabs = differingSlabs(change.A, change.B)
 			}
@@ -58,11 +63,21 @@ func TensorChanges(a, b *Pin) iter.Seq[TensorChange] {
 			}
 		}
 		for i := range b.Tensors {
-			if t := &b.Tensors[i]; inA[t.Name] == nil && !yield(TensorChange{Name: t.Name, Change: Added, B: t}) {
+			if t := &b.Tensors[i]; !inBoth[i] && !yield(TensorChange{Name: t.Name, Change: Added, B: t}) {
 				return
 			}
 		}
 	}
+}
+
+// places returns the index of each tensor by its name. One table for two pins is enough to
+// compare them, and there can be very many tensors.
+func places(p *Pin) map[string]int32 {
+	m := make(map[string]int32, len(p.Tensors))
+	for i := range p.Tensors {
+		m[p.Tensors[i].Name] = int32(i)
+	}
+	return m
 }
 
 func ByName(p *Pin) map[string]*Tensor {
@@ -152,17 +167,17 @@ func commonKeys(md, other *gguf.Metadata) iter.Seq[string] {
 
 // SameOrder reports whether the tensors that both artifacts have stand in the same order.
 func SameOrder(a, b *Pin) bool {
-	inA, inB := ByName(a), ByName(b)
-	common := func(p *Pin, other map[string]*Tensor) []string {
-		var names []string
-		for _, t := range p.Tensors {
-			if other[t.Name] != nil {
-				names = append(names, t.Name)
-			}
+	inB, last := places(b), int32(-1)
+	for _, t := range a.Tensors {
+		place, there := inB[t.Name]
+		if there && place < last {
+			return false
 		}
-		return names
+		if there {
+			last = place
+		}
 	}
-	return slices.Equal(common(a, inB), common(b, inA))
+	return true
 }
 
 // A KeyChange is a metadata key by which two artifacts differ.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -41,6 +42,7 @@ func (v *verifier) gatherClaims() error {
 			}
 		}
 	}
+	v.reportOthers()
 	for _, m := range v.models {
 		for _, path := range m.Paths() {
 			if sum, ok := digestName(path); ok {
@@ -66,13 +68,9 @@ func (v *verifier) readClaims(name string) error {
 		return nil
 	}
 	defer f.Close()
-	others, before := 0, len(v.claims)
+	c := &claims{v: v, by: name, exact: map[string]manifest.Sum{}, namesakes: map[string]namesake{}}
 	take := func(s lists.FileSum) error {
-		if file, ok := v.present(s.Name); ok {
-			v.claims = append(v.claims, claim{file, s.SHA256, name})
-		} else {
-			others++
-		}
+		c.take(s)
 		return nil
 	}
 	if bare, ok := bareSum(f, info.Size()); ok { // of the file that the list is named after
@@ -84,32 +82,88 @@ func (v *verifier) readClaims(name string) error {
 	case gguf.MachineFault(err):
 		return err
 	case err != nil:
-		v.claims = v.claims[:before]
 		v.report.note(name, "could not be read as a list of sums: "+firstLine(err))
-	case others > 0:
-		v.report.gap(fmt.Sprintf("%s names other files too: %s", name, words.Group(others)), "whether those are there and right")
+	default:
+		c.settle()
 	}
 	return nil
 }
 
-// present returns the file that an entry of a list means: the one of its path, or of its
-// last part.
-func (v *verifier) present(entry string) (string, bool) {
-	looked := func(name string) bool {
-		if len(v.contents) > 0 {
-			_, ok := v.contents[name]
-			return ok
+// claims gathers what one list says of the files.
+type claims struct {
+	v         *verifier
+	by        string
+	exact     map[string]manifest.Sum // of files under their own paths
+	namesakes map[string]namesake     // of files by entries whose last parts alone are theirs
+	others    int                     // entries of no file
+}
+
+// A namesake is what entries with the name of a file say, those whose paths end most alike.
+type namesake struct {
+	tail, n int // parts of the path that are the same, and entries
+	sum     manifest.Sum
+}
+
+// take takes an entry: there can be a million of one name in other folders.
+func (c *claims) take(s lists.FileSum) {
+	switch base := baseOf(s.Name); {
+	case c.v.looked(s.Name):
+		c.exact[s.Name] = s.SHA256
+	case c.v.looked(base):
+		path, err := filepath.Abs(c.v.path(base))
+		if err != nil {
+			path = c.v.path(base)
 		}
-		return slices.ContainsFunc(v.models, func(m *gguf.Model) bool {
-			return slices.ContainsFunc(m.Paths(), func(path string) bool { return v.name(path) == name })
-		})
+		entry := namesake{sharedTail(strings.Split(filepath.ToSlash(path), "/"), strings.Split(s.Name, "/")), 1, s.SHA256}
+		if known := c.namesakes[base]; known.tail > entry.tail {
+			entry = known
+		} else if known.tail == entry.tail {
+			entry.n += known.n
+		}
+		c.namesakes[base] = entry
+	default:
+		c.others++
 	}
-	for _, name := range []string{entry, baseOf(entry)} {
-		if looked(name) {
-			return name, true
+}
+
+// settle makes claims of what the list says of one file each.
+func (c *claims) settle() {
+	for _, file := range slices.Sorted(maps.Keys(c.namesakes)) {
+		switch s := c.namesakes[file]; {
+		case c.exact[file] != manifest.Sum{}:
+		case s.n == 1:
+			c.exact[file] = s.sum
+		default:
+			c.v.report.gap(fmt.Sprintf("%s has %s files of the name %q in other folders", c.by, words.Group(s.n), file), "whether one of them is it")
 		}
 	}
-	return "", false
+	for _, file := range slices.Sorted(maps.Keys(c.exact)) {
+		c.v.claims = append(c.v.claims, claim{file, c.exact[file], c.by})
+	}
+	if c.others > 0 {
+		c.v.otherLists = append(c.v.otherLists, c.by)
+		c.v.otherFiles += c.others
+	}
+}
+
+// reportOthers says which lists name files that are not there, or are not looked at.
+func (v *verifier) reportOthers() {
+	if n := len(v.otherLists); n == 1 {
+		v.report.gap(fmt.Sprintf("%s names other files too: %s", v.otherLists[0], words.Group(v.otherFiles)), "whether those are there and right")
+	} else if n > 1 {
+		v.report.gap(fmt.Sprintf("%s name other files too, %s: %s", words.Count(n, "list"), words.Group(v.otherFiles), nameList(v.otherLists)), "whether those are there and right")
+	}
+}
+
+// looked reports whether a file is one that is looked at.
+func (v *verifier) looked(name string) bool {
+	if len(v.contents) > 0 {
+		_, ok := v.contents[name]
+		return ok
+	}
+	return slices.ContainsFunc(v.models, func(m *gguf.Model) bool {
+		return slices.ContainsFunc(m.Paths(), func(path string) bool { return v.name(path) == name })
+	})
 }
 
 // bareSum reads a list that holds a digest and nothing else.

@@ -15,26 +15,29 @@ import (
 )
 
 // sumsFile compares the files with a list that is read for the entries with their names.
-func (c *checker) sumsFile(ctx context.Context, path string) error {
-	f, _, err := manifest.OpenRegular(path)
+func (c *checker) sumsFile(ctx context.Context, list string) error {
+	f, _, err := manifest.OpenRegular(list)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	names := map[string]bool{}
-	for _, path := range c.model.Paths() {
-		names[filepath.Base(path)] = true
+	for _, file := range c.model.Paths() {
+		names[filepath.Base(file)] = true
 	}
 	var mine lists.Sums
 	all := 0
 	err = lists.EachSum(f, func(s lists.FileSum) error {
-		if all++; names[baseOf(s.Name)] {
+		if all++; names[baseOf(s.Name)] && (c.options.Folder == "" || path.Dir(s.Name) == path.Clean(c.options.Folder)) {
 			mine = append(mine, s)
+		}
+		if len(mine) > maxNamesakes {
+			return fmt.Errorf("more than %d entries have names of the model's files; --folder says whose are meant", maxNamesakes)
 		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: %w", list, err)
 	}
 	for _, s := range mine {
 		delete(names, baseOf(s.Name))
@@ -50,6 +53,10 @@ func (c *checker) sumsFile(ctx context.Context, path string) error {
 	}
 	return c.sums(ctx, mine, all)
 }
+
+// maxNamesakes bounds the entries of a list that have the names of the model's files: a split has
+// at most 65,535.
+const maxNamesakes = 1 << 17
 
 // sums compares the sum of each of the model's files with that of its entry, of all that a
 // list has.
@@ -142,13 +149,15 @@ func inFolder(entries []listedFile, folder string) []listedFile {
 // the model can be compared.
 func ambiguous(what string, paths []string, entries []listedFile) error {
 	var folders []string
+	seen := map[string]bool{}
 	for _, file := range paths {
 		candidates := closestPaths(file, entries)
 		if len(candidates) < 2 {
 			return nil
 		}
 		for _, i := range candidates {
-			if dir := path.Dir(entries[i].path); !slices.Contains(folders, dir) {
+			if dir := path.Dir(entries[i].path); !seen[dir] {
+				seen[dir] = true
 				folders = append(folders, dir)
 			}
 		}

@@ -44,7 +44,7 @@ func partOf(name string) string {
 func (v *verifier) reportDownloads() {
 	for _, name := range v.downloads() {
 		of := partOf(path.Base(name))
-		_, beside := v.present(of)
+		beside := v.looked(of)
 		switch {
 		case beside && v.vouched[of]:
 			v.report.note(name, fmt.Sprintf("is what a download of %q left", of))

@@ -129,21 +129,22 @@ func (p *prover) tensors() {
 		p.index[t.Name] = i
 		p.proof.Tensors = append(p.proof.Tensors, TensorProof{Name: t.Name, Size: t.Size, As: UnprovenOther})
 	}
-	inSource, inRelease := manifest.ByName(p.source), manifest.ByName(p.release)
+	inSource := make([]bool, len(p.release.Tensors)) // of the release's
 	for i := range p.source.Tensors {
 		s := &p.source.Tensors[i]
-		r := inRelease[s.Name]
+		place, there := p.index[s.Name]
 		if s.Slabs != nil {
 			p.proof.Experts = max(p.proof.Experts, s.Slabs.Count)
 		}
-		if r == nil {
-			p.find(KindMissing, s.Name, manifest.NoExpert, "is a tensor of the source, and not there")
+		if there {
+			inSource[place] = true
+			p.tensor(&p.release.Tensors[place], s)
 		} else {
-			p.tensor(r, s)
+			p.find(KindMissing, s.Name, manifest.NoExpert, "is a tensor of the source, and not there")
 		}
 	}
-	for _, r := range p.release.Tensors {
-		if inSource[r.Name] == nil {
+	for i, r := range p.release.Tensors {
+		if !inSource[i] {
 			p.find(KindExtra, r.Name, manifest.NoExpert, "is no tensor of the source")
 		}
 	}

@@ -166,21 +166,23 @@ func (v *verifier) artifact(path string) error {
 // A verifier gathers what is known of one folder. File names are relative to it, with
 // forward slashes.
 type verifier struct {
-	options Options
-	report  *Report
-	dir     string
-	single  bool                // one artifact was named, not a folder
-	listSum manifest.Sum        // SHA-256 of the list as it was compared
-	entries int                 // of the list
-	files   []string            // regular files in the folder, links followed
-	listed  []lists.FileSum     // the entries of the list of sums
-	missing []lists.FileSum     // of model files that are not there under their names
-	joined  map[string][]string // paths of the pieces of listed files that lie in pieces
-	hasList bool                // the list was read without fault
-	claims  []claim             // of the list, and of what else says sums of files
-	signed  bool                // by somebody who is trusted
-	vouched map[string]bool     // files whose bytes are those of a claim
-	models  []*gguf.Model
+	options    Options
+	report     *Report
+	dir        string
+	single     bool                // one artifact was named, not a folder
+	listSum    manifest.Sum        // SHA-256 of the list as it was compared
+	entries    int                 // of the list
+	files      []string            // regular files in the folder, links followed
+	listed     []lists.FileSum     // the entries of the list of sums
+	missing    []lists.FileSum     // of model files that are not there under their names
+	joined     map[string][]string // paths of the pieces of listed files that lie in pieces
+	hasList    bool                // the list was read without fault
+	claims     []claim             // of the list, and of what else says sums of files
+	otherLists []string            // that name files which are not there
+	otherFiles int                 // that they name
+	signed     bool                // by somebody who is trusted
+	vouched    map[string]bool     // files whose bytes are those of a claim
+	models     []*gguf.Model
 
 	contents map[string]content      // by file
 	outside  []link                  // that lead out of the folder

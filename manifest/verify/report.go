@@ -321,6 +321,9 @@ func nameList(names []string) string {
 // maxNotes bounds the notes: a folder can hold a million files.
 const maxNotes = 1000
 
+// AddNote adds a note about a file, "" for none.
+func (r *Report) AddNote(file, what string) { r.note(file, what) }
+
 func (r *Report) note(file, what string) {
 	if len(r.Notes) == maxNotes {
 		r.moreNotes++

@@ -9,7 +9,7 @@ import (
 
 // Limits of a plan: the largest models have a hundred thousand experts, layers by experts.
 const (
-	maxBytes  = 16 << 20
+	MaxBytes  = 16 << 20
 	maxValues = 1 << 19
 	maxLayers = 1 << 12 // llama.cpp stops at 512
 	maxInputs = 1 << 12
@@ -46,8 +46,8 @@ func Decode(data []byte) (*reap.Plan, error) {
 
 // parse reads a JSON document with an object at its root.
 func parse(data []byte) (*jsondoc.Node, error) {
-	if len(data) > maxBytes {
-		return nil, fmt.Errorf("plan: %d bytes, at most %d are read", len(data), maxBytes)
+	if len(data) > MaxBytes {
+		return nil, fmt.Errorf("plan: %d bytes, at most %d are read", len(data), MaxBytes)
 	}
 	root, err := jsondoc.Parse(data, maxValues)
 	if err != nil {

@@ -6,6 +6,7 @@ package diff
 import (
 	"context"
 	"io"
+	"iter"
 	"strings"
 
 	"ggufreap/cmd/ggufreap/internal/files"
@@ -96,10 +97,11 @@ func Measure(ctx context.Context, con *ui.Console, sides [2]*Side, options func(
 
 // A Difference is all that tells two artifacts apart.
 type Difference struct {
-	a, b      *Side
-	tensors   []manifest.TensorChange
-	padded    []string // tensors that differ in padding alone; see differsInPadding
-	sameOrder bool
+	a, b        *Side
+	tensorCount int                     // tensors that differ
+	tensors     []manifest.TensorChange // the first of them
+	padded      []string                // tensors that differ in padding alone; see differsInPadding
+	sameOrder   bool
 
 	// of two artifacts
 	keyCount     int                  // keys that differ
@@ -146,20 +148,28 @@ func (d *Difference) compareMetadata() error {
 	return nil
 }
 
-// compareTensors finds the tensors that differ. Data in another byte order has other
-// bytes, which say nothing.
-func (d *Difference) compareTensors() error {
-	for _, c := range manifest.CompareTensors(d.a.pin, d.b.pin) {
-		if c.Change == manifest.Changed && !d.dataCompared() {
-			continue
+// changes yields the tensors that differ, in padding alone too. Data in another byte order has
+// other bytes, which say nothing.
+func (d *Difference) changes() iter.Seq[manifest.TensorChange] {
+	return func(yield func(manifest.TensorChange) bool) {
+		for c := range manifest.TensorChanges(d.a.pin, d.b.pin) {
+			if (c.Change != manifest.Changed || d.dataCompared()) && !yield(c) {
+				return
+			}
 		}
+	}
+}
+
+// compareTensors keeps no more of the tensors that differ than the screen shows.
+func (d *Difference) compareTensors() error {
+	for c := range d.changes() {
 		padding, err := d.differsInPadding(c)
 		if err != nil {
 			return err
 		}
 		if padding {
 			d.padded = append(d.padded, c.Name)
-		} else {
+		} else if d.tensorCount++; d.tensorCount <= maxChanges {
 			d.tensors = append(d.tensors, c)
 		}
 	}
@@ -178,7 +188,7 @@ func (d *Difference) dataCompared() bool {
 	return d.sameByteOrder() || min(d.a.pin.Artifact.TensorBytes, d.b.pin.Artifact.TensorBytes) == 0
 }
 
-func (d *Difference) sameWeights() bool { return d.dataCompared() && len(d.tensors) == 0 }
+func (d *Difference) sameWeights() bool { return d.dataCompared() && d.tensorCount == 0 }
 
 func (d *Difference) sameMetadata() bool { return d.keyCount == 0 }
 

@@ -95,7 +95,12 @@ func (d *Difference) Document() Document {
 }
 
 func (d *Difference) tensorDocuments(yield func(any) error) error {
-	for _, c := range d.tensors {
+	padded := d.padded // in the same order
+	for c := range d.changes() {
+		if len(padded) > 0 && padded[0] == c.Name {
+			padded = padded[1:]
+			continue
+		}
 		if err := yield(tensorChange{document.Text(c.Name), c.Change, newTensorSide(c.A), newTensorSide(c.B), c.Slabs}); err != nil {
 			return err
 		}

@@ -34,7 +34,7 @@ func Show(con *ui.Console, d *Difference) {
 	for _, note := range d.notes() {
 		con.Field("note", "%s", note)
 	}
-	showTensorChanges(con, d.tensors)
+	showTensorChanges(con, d.tensors, d.tensorCount)
 	if d.valuesKnown() {
 		showKeyChanges(con, d.keys, d.keyCount)
 	} else {
@@ -43,7 +43,7 @@ func Show(con *ui.Console, d *Difference) {
 }
 
 func (d *Difference) weightsText() string {
-	text := sameOr(len(d.tensors) == 0, text.Differ(len(d.tensors), "tensor"))
+	text := sameOr(d.tensorCount == 0, text.Differ(d.tensorCount, "tensor"))
 	if d.dataCompared() {
 		return text
 	}
@@ -115,18 +115,17 @@ func (d *Difference) oddSplitKeys() []string {
 // maxChanges bounds the changes that are printed; the JSON document has all.
 const maxChanges = 50
 
-func showTensorChanges(con *ui.Console, changes []manifest.TensorChange) {
-	if len(changes) == 0 {
+func showTensorChanges(con *ui.Console, first []manifest.TensorChange, all int) {
+	if len(first) == 0 {
 		return
 	}
 	con.Printf("\n")
 	cols := []table.Column{table.Left("tensor"), table.Left(""), table.Left("a"), table.Left("b"), table.Left("experts that differ")}
-	shown := changes[:min(len(changes), maxChanges)]
-	if !slices.ContainsFunc(shown, func(c manifest.TensorChange) bool { return len(c.Slabs) > 0 }) {
+	if !slices.ContainsFunc(first, func(c manifest.TensorChange) bool { return len(c.Slabs) > 0 }) {
 		cols = cols[:len(cols)-1]
 	}
 	con.Table("", cols, func(yield func([]string) bool) {
-		for _, c := range shown {
+		for _, c := range first {
 			a, b := tensorTexts(c)
 			row := []string{text.Abridge(text.Safe(c.Name)), string(c.Change), a, b, slabText(c)}
 			if !yield(row[:len(cols)]) {
@@ -134,7 +133,7 @@ func showTensorChanges(con *ui.Console, changes []manifest.TensorChange) {
 			}
 		}
 	})
-	con.More(len(changes)-len(shown), "tensor")
+	con.More(all-len(first), "tensor")
 }
 
 // tensorTexts writes what stands on both sides, with sizes where they alone tell that it

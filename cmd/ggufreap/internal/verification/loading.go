@@ -21,14 +21,14 @@ func (v *Job) checkLoading(m *gguf.Model, r *verify.Report) {
 		f := loadingFinding(m, p)
 		r.Notes = slices.DeleteFunc(r.Notes, func(n verify.Note) bool { return n.File == f.File && sameKey(n.What, f.What) })
 		if p.Severity == gguf.Error {
-			r.Findings = append(r.Findings, f)
+			r.Add(f)
 			refused = true
 			continue
 		}
 		if f.Tensor != "" {
 			f.What = fmt.Sprintf("tensor %q: %s", f.Tensor, f.What)
 		}
-		r.Notes = append(r.Notes, verify.Note{File: f.File, What: f.What})
+		r.AddNote(f.File, f.What)
 	}
 	switch architecture := m.Metadata().Architecture(); {
 	case refused:

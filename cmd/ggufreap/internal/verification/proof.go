@@ -99,7 +99,11 @@ func (v *Job) readPlan(experts *reap.Experts) {
 	if path == "" {
 		path = filepath.Join(v.Path, release.PlanName)
 	}
-	data, err := files.ReadInput(v.Stdin, path)
+	read := func() ([]byte, error) { return files.ReadInput(v.Stdin, path) }
+	if v.PlanPath == "" {
+		read = func() ([]byte, error) { return files.ReadAtMost(path, planfile.MaxBytes) }
+	}
+	data, err := read()
 	if err != nil {
 		if v.PlanPath != "" {
 			v.Err = filekind.ExplainFile(err, path, filekind.Plan)

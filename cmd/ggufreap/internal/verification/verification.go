@@ -56,7 +56,7 @@ func (v *Job) Inspect(m *gguf.Model, r *verify.Report) {
 	if info, err := os.Stat(v.Path); err != nil || !info.IsDir() {
 		return
 	}
-	data, err := files.Read(filepath.Join(v.Path, release.PlanName))
+	data, err := files.ReadAtMost(filepath.Join(v.Path, release.PlanName), planfile.MaxBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		v.missPlan(m, r)

@@ -39,6 +39,7 @@ func TestHostileLists(t *testing.T) {
 	programtest.Succeed(t, "prune", "--keep", "16", "-o", path("release"), path("model"))
 	digits := strings.Repeat("0", 64)
 	sums := func(i int) string { return fmt.Sprintf("%s  %x\n", digits, i) }
+	namesakes := func(i int) string { return fmt.Sprintf("%s  %x/small-00001-of-00003.gguf\n", digits, i) }
 	for name, hostile := range map[string]struct {
 		line  func(i int) string
 		end   string
@@ -55,14 +56,12 @@ func TestHostileLists(t *testing.T) {
 		"a tree of files": {func(i int) string {
 			return fmt.Sprintf(`%s{"type":"file","path":"%x","size":1,"oid":"x"}`, map[bool]string{true: "[", false: ","}[i == 0], i)
 		}, "]", asEvidence(path("model")), "more than 200000 entries"},
-		"sums of another program": {sums, "", func(t *testing.T, text string) []string {
-			list := filepath.Join(path("model"), "SHA256SUMS")
-			os.Rename(text, list)
-			t.Cleanup(func() { os.Remove(list) })
-			return []string{"verify", path("model")}
-		}, "names other files too"},
+		"sums of another program":       {sums, "", asSums(path("model")), "names other files too"},
+		"one file in very many folders": {namesakes, "", asSums(path("model")), `files of the name "small-00001-of-00003.gguf" in other folders`},
+		"such a list as evidence":       {namesakes, "", asEvidence(path("model")), "entries have names of the model's files"},
+		"lines that are none":           {func(i int) string { return fmt.Sprintf("zz%062x  x\n", i) }, "", inRelease(path("release")), "lines 1 to "},
 	} {
-		if strings.HasPrefix(name, "absent names ") && !*all {
+		if (strings.HasPrefix(name, "absent names ") || name == "such a list as evidence") && !*all {
 			continue // like long ones, and like hashes of tensors
 		}
 		t.Run(name, func(t *testing.T) {
@@ -71,12 +70,23 @@ func TestHostileLists(t *testing.T) {
 			runHostile(t, binary, hostile.wants, hostile.lay(t, text)...)
 		})
 	}
+	t.Run("very many lists", func(t *testing.T) {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(path("model"))); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 2000 {
+			programtest.WriteText(t, filepath.Join(dir, fmt.Sprintf("%x.sha256", i)), digits+"\n")
+		}
+		runHostile(t, binary, "2,000 lists name other files too, 2,000: ", "verify", dir)
+	})
 	if *all { // one of very many experts takes more memory
 		t.Run("a pin of very many tensors", func(t *testing.T) {
 			large := path("large.pin.json")
 			largePin(t, large)
 			runHostile(t, binary, "is a tensor of the source, and not there", "verify", "--source-pin", large, path("model"))
 			runHostile(t, binary, "is pinned and not there", "pin", "--check", large, path("model"))
+			runHostile(t, binary, "tensors more; --json lists them", "diff", large, path("model"))
 		})
 	}
 	t.Run("a pin of very many experts", func(t *testing.T) {
@@ -98,6 +108,18 @@ func TestHostileLists(t *testing.T) {
 			programtest.WriteText(t, filepath.Join(path("pruned"), "plan.json"), text)
 			runHostile(t, binary, "plan            plan.json", "verify", path("pruned"))
 		})
+	}
+}
+
+// asSums lays a list beside the model as other programs do.
+func asSums(model string) func(t *testing.T, text string) []string {
+	return func(t *testing.T, text string) []string {
+		list := filepath.Join(model, "SHA256SUMS")
+		if err := os.Rename(text, list); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.Remove(list) })
+		return []string{"verify", model}
 	}
 }
 
