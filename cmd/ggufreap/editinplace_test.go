@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/md5"
 	"crypto/sha256"
 	"fmt"
 	"os"
@@ -54,6 +55,47 @@ func TestEditInPlace(t *testing.T) {
 	if r := ggufreap(t, line...); r.code != exitFailed || !strings.Contains(r.stderr, "all of that is so already") {
 		t.Errorf("again: exit %d\n%s", r.code, r.stderr)
 	}
+}
+
+// TestEditInPlaceBesideDocuments refuses a model beside which a document of any name says a digest
+// of its file, and no other.
+func TestEditInPlaceBesideDocuments(t *testing.T) {
+	t.Chdir(t.TempDir())
+	model := writeModel(t, smallK3(), 1)[0]
+	data := readText(t, model)
+	sum, short := fmt.Sprintf("%x", sha256.Sum256([]byte(data))), fmt.Sprintf("%x", md5.Sum([]byte(data)))
+	base := filepath.Base(model)
+	other := "x" + base
+	pin := func(path string) func() { return func() { succeed(t, "pin", "-o", path, model) } }
+	text := func(path, text string) func() {
+		return func() { writeText(t, filepath.Join(filepath.Dir(model), path), text) }
+	}
+	beside := func(name string) string { return filepath.Join(filepath.Dir(model), name) }
+	for name, put := range map[string]func(){
+		"X.pin.json.zst": pin(beside("X.pin.json.zst")),
+		"any.json":       pin(beside("any.json")),
+		"hashes":         func() { succeed(t, "pin", "--format", "gguf-hash", "-o", beside("hashes"), model) },
+		"m.md5":          text("m.md5", short+"  "+base+"\n"),
+		"SHA512SUMS":     text("SHA512SUMS", sum+sum+" *"+base+"\n"),
+		"bsd.txt":        text("bsd.txt", "SHA256 ("+base+") = "+sum+"\n"),
+		"tree.json":      text("tree.json", "[{\n\"path\": \""+base+"\",\n\"oid\": \""+sum+"\"}]\n"),
+		"README.md":      text("README.md", "# Model\n| "+base+" | `"+sum+"` |\n"),
+	} {
+		put()
+		if r := ggufreap(t, "edit", "--in-place", "--no-provenance-keys", "--rename", "general.name=general.nome", model); r.code != exitFailed || !strings.Contains(r.stderr, name+" says what bytes it has") {
+			t.Errorf("%s: exit %d\n%s", name, r.code, r.stderr)
+		}
+		if err := os.Remove(beside(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if readText(t, model) != data {
+		t.Error("the model was changed")
+	}
+	text("README.md", "# Model\nmade by "+sum[:40]+"\nrun "+base+"\n")()
+	text("other.md5", short+"  "+other+"\n")()
+	text("plan.json", `{"source": {"structure_digest": "`+sum+`"}}`)()
+	succeed(t, "edit", "--in-place", "--no-provenance-keys", "--rename", "general.name=general.nome", model)
 }
 
 func TestEditInPlaceRefuses(t *testing.T) {

@@ -1,11 +1,14 @@
 package verify
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 
 	"ggufreap/gguf"
 	"ggufreap/manifest"
@@ -14,7 +17,8 @@ import (
 )
 
 // VouchedBy returns what beside a model says which bytes it has, "" for nothing: a release's list
-// of sums, pin or signature, or what [Release] would hold its files against.
+// of sums, pin or signature, what [Release] would hold its files against, or any other document
+// that names one of its files and digests, such as a pin of another name or a list of MD5 sums.
 func VouchedBy(m *gguf.Model) (string, error) {
 	v := &verifier{dir: filepath.Dir(m.Paths()[0]), report: newReport(m.Name), models: []*gguf.Model{m}}
 	for _, name := range slices.Concat([]string{manifest.SumsName, manifest.PinName}, sign.Names) {
@@ -31,7 +35,72 @@ func VouchedBy(m *gguf.Model) (string, error) {
 	if len(v.claims) > 0 {
 		return v.claims[0].by, nil
 	}
+	if name, err := v.documentOf(m); name != "" || err != nil {
+		return name, err
+	}
 	return listAbove(m)
+}
+
+// maxVouching bounds the documents that are looked through for names of files.
+const maxVouching = 64 << 20
+
+// documentOf returns the document beside a model that names one of its files and a digest, "" for
+// none.
+func (v *verifier) documentOf(m *gguf.Model) (string, error) {
+	entries, err := os.ReadDir(v.dir)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() || info.Size() > maxVouching || gguf.IsModelFile(e.Name()) {
+			continue
+		}
+		if found, err := namesDigests(v.path(e.Name()), m); gguf.MachineFault(err) {
+			return "", err
+		} else if found {
+			return e.Name(), nil
+		}
+	}
+	return "", nil
+}
+
+// digits are a digest in hexadecimal, from MD5 on; a word of letters and digits around it is none.
+var digits = regexp.MustCompile(`(?:^|[^0-9A-Za-z])[0-9A-Fa-f]{32,128}(?:$|[^0-9A-Za-z])`)
+
+// namesDigests reports whether a document names a file of the model together with a digest: in a
+// line, or anywhere in JSON.
+func namesDigests(path string, m *gguf.Model) (bool, error) {
+	data, err := readBounded(path, maxVouching)
+	if err != nil {
+		return false, err
+	}
+	if bytes.HasPrefix(data, manifest.ZstdMagic) {
+		pin, err := manifest.ReadPin(path)
+		return err == nil && slices.ContainsFunc(pin.Files, func(f manifest.File) bool { return nameOf(m).MatchString(f.Name) }), err
+	}
+	if bytes.IndexByte(data, 0) >= 0 {
+		return false, nil
+	}
+	name := nameOf(m)
+	if start := bytes.TrimSpace(data); bytes.HasPrefix(start, []byte("{")) || bytes.HasPrefix(start, []byte("[")) {
+		return name.Match(data) && digits.Match(data), nil
+	}
+	for line := range bytes.Lines(data) {
+		if name.Match(line) && digits.Match(line) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// nameOf matches the name of any file of the model, not as a part of a longer one.
+func nameOf(m *gguf.Model) *regexp.Regexp {
+	var names []string
+	for _, path := range m.Paths() {
+		names = append(names, regexp.QuoteMeta(filepath.Base(path)))
+	}
+	return regexp.MustCompile(`(?:^|[^0-9A-Za-z._-])(?:` + strings.Join(names, "|") + `)(?:$|[^0-9A-Za-z._-])`)
 }
 
 // listAbove returns the path of a list of sums in a folder above a model's that names a file of
