@@ -6,7 +6,8 @@ import (
 )
 
 // isWhole reports whether a file whose keys call it a shard is a whole model: it is not
-// named like a shard, has the metadata, and holds as many tensors as all shards together.
+// named like a shard, has the metadata, and holds as many tensors as all shards together. Of one
+// that is named so the total may be its own alone, and the others missing.
 func (f *File) isWhole() bool {
 	_, named := parseShardName(f.Name)
 	total, ok := f.Metadata.Uint(KeySplitTensors)
@@ -45,10 +46,14 @@ func (m *Model) SplitFaults() ([]Problem, error) {
 }
 
 // ByNames returns the same files as the shards that their names say they are, whatever their
-// split keys say, and the errors of the model that this does away with. It is nil where names
-// do not tell all: one is named otherwise, missing, or cannot be read.
+// split keys say, and the errors of the model that this does away with. Where the first by its
+// name has no metadata, which a later one has, it is the keys that say. It is nil where neither
+// tell all: a file is named otherwise, missing, or cannot be read.
 func (m *Model) ByNames() (*Model, []Problem) {
 	ordered := m.filesByName()
+	if ordered != nil && lacksMetadata(ordered) { // the names lie: a new cut would lose it
+		ordered = m.filesByNumber()
+	}
 	if ordered == nil {
 		return nil, nil
 	}
@@ -76,6 +81,29 @@ func (m *Model) filesByName() []*File {
 			return nil
 		}
 		ordered[n.no-1] = f
+	}
+	return ordered
+}
+
+// lacksMetadata reports whether the first file has no metadata, and a later one has.
+func lacksMetadata(files []*File) bool {
+	has := func(f *File) bool { return f.Metadata.Architecture() != "" }
+	return !has(files[0]) && slices.ContainsFunc(files, has)
+}
+
+// filesByNumber returns the files in the order of their split.no, nil where those are not the
+// numbers of all shards of one model, or where the first of them lacks metadata too.
+func (m *Model) filesByNumber() []*File {
+	ordered := make([]*File, len(m.Files))
+	for _, f := range m.Files {
+		no, ok := splitNo(f)
+		if !ok || no >= len(ordered) || ordered[no] != nil {
+			return nil
+		}
+		ordered[no] = f
+	}
+	if lacksMetadata(ordered) {
+		return nil
 	}
 	return ordered
 }

@@ -35,7 +35,8 @@ else does not, and is refused. The old header lies beside the file until the new
 one is durable; "edit --in-place MODEL" takes back what was interrupted.
 
 Keys that decide how an engine computes (all that begin with the architecture's
-name, the alignment, and what makes tokens of a text) want --force.
+name, the alignment, what makes tokens of a text, and what of an adapter or an
+activation llama.cpp reads by other names) want --force.
 
 ` + interruptHelp + `
 Flags:

@@ -53,7 +53,20 @@ func readChanges(c *cli.Context, stdin io.Reader) ([]edit.Change, error) {
 		}
 		changes = append(changes, change)
 	}
-	return changes, nil
+	return changes, checkOnce(changes)
+}
+
+// checkOnce refuses a key that is set, removed or renamed twice: the later would undo the earlier
+// in silence.
+func checkOnce(changes []edit.Change) error {
+	seen := map[string]bool{}
+	for _, change := range changes {
+		if seen[change.Key] {
+			return args.Usagef("key %q is to be changed twice", change.Key)
+		}
+		seen[change.Key] = true
+	}
+	return nil
 }
 
 // readSet reads one value of --set.

@@ -34,7 +34,8 @@ it, and how merging does. A file that is written as one file keeps split keys.
 Split keys that lie, of a whole file that was once a shard or a total of tensors
 that does not fit, numbers that contradict each other or the names, are refused
 unless --repair-split writes right ones. What the shards hold is taken for all
-of the model, in the order of their names: inspect says what is there.
+of the model, in the order of their names, or of their keys where the shard with
+the metadata is not the first by its name: inspect says what is there.
 
 ` + interruptHelp + `
 Flags:

@@ -188,6 +188,35 @@ func TestReshardRepairsSplitKeys(t *testing.T) {
 	}
 }
 
+// TestReshardRepairsSwappedNames has the first two shards under each other's names: the keys say
+// what comes first, since the metadata stands there, and none of it is lost.
+func TestReshardRepairsSwappedNames(t *testing.T) {
+	source := writeModel(t, smallK3(), 3)
+	dir := t.TempDir()
+	for i, name := range []int{1, 0, 2} {
+		data, err := os.ReadFile(source[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(source[name])), data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	if r := ggufreap(t, "reshard", "--repair-split", "-o", out, dir); r.code != exitOK {
+		t.Fatalf("exit %d\n%s", r.code, r.stderr)
+	}
+	for _, path := range source {
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join(out, filepath.Base(path))); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is not what it was under its right name: %v", filepath.Base(path), err)
+		}
+	}
+}
+
 // TestReshardRepairsNumbers has sets of three shards whose numbers and counts contradict each
 // other or the names. They are cut anew in the order of their names, and no tensor is lost. Where
 // names do not tell either, nothing is written.

@@ -33,13 +33,13 @@ type Text struct {
 var ErrComputes = errors.New("decides how an engine computes, so that the same weights may give other answers")
 
 // Apply returns metadata with the changes made in order. All else keeps its bytes and its
-// place. Unless computing is set, keys that decide how an engine computes are refused with
+// place. Unless leave is set, keys that decide how an engine computes are refused with
 // [ErrComputes]. Keys of the split and those that state a release's making are refused.
-func Apply(md *gguf.Metadata, changes []Change, computing bool) (*gguf.Metadata, error) {
+func Apply(md *gguf.Metadata, changes []Change, leave bool) (*gguf.Metadata, error) {
 	md = md.Clone()
 	for _, c := range changes {
 		for _, key := range []string{c.Key, c.Rename} {
-			if err := check(md.Architecture(), key, computing); err != nil {
+			if err := check(md.Architecture(), key, leave); err != nil {
 				return nil, err
 			}
 		}
@@ -128,7 +128,7 @@ const editedType = "str[]"
 func Harmless(architecture, key string) bool { return check(architecture, key, false) == nil }
 
 // check refuses a key that is not to be changed.
-func check(arch, key string, computing bool) error {
+func check(arch, key string, leave bool) error {
 	switch {
 	case key == "":
 		return nil
@@ -136,17 +136,25 @@ func check(arch, key string, computing bool) error {
 		return fmt.Errorf("key %q says how the model is cut, which is for writing it to say", key)
 	case strings.HasPrefix(key, "reap."):
 		return fmt.Errorf("key %q states how the model was made", key)
-	case computes(arch, key) && !computing:
+	case computes(arch, key) && !leave:
 		return fmt.Errorf("key %q %w", key, ErrComputes)
 	}
 	return nil
 }
+
+// computing are the beginnings of keys without the architecture's name that llama.cpp computes
+// with: how strong an adapter is, which models of diffusion shift their logits, the activation of
+// apertus, the words of RWKV's tokenizer.
+var computing = []string{"adapter.", "diffusion.", "xielu.", "tokenizer.rwkv."}
 
 // computes reports whether an engine reads more from a key than a name or a text: all that
 // stands below the architecture, and what makes tokens of a text.
 func computes(arch, key string) bool {
 	switch key {
 	case gguf.KeyArchitecture, gguf.KeyAlignment, "general.quantization_version":
+		return true
+	}
+	if slices.ContainsFunc(computing, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
 		return true
 	}
 	rest, tokenizer := strings.CutPrefix(key, "tokenizer.ggml.")

@@ -106,7 +106,8 @@ func TestApplyRefuses(t *testing.T) {
 			t.Errorf("%+v: got %v, want %q", test.change, err, test.want)
 		}
 	}
-	for _, key := range []string{"x.rope.freq_base", "x.expert_count", "general.architecture", "general.alignment", "tokenizer.ggml.tokens", "tokenizer.ggml.model"} {
+	for _, key := range []string{"x.rope.freq_base", "x.expert_count", "general.architecture", "general.alignment", "tokenizer.ggml.tokens", "tokenizer.ggml.model",
+		"adapter.lora.alpha", "xielu.alpha_n", "diffusion.shift_logits", "tokenizer.rwkv.world"} {
 		if _, err := Apply(sample(), []Change{set(key, "u32", "1")}, false); !errors.Is(err, ErrComputes) {
 			t.Errorf("%s: got %v, want %v", key, err, ErrComputes)
 		}
