@@ -27,7 +27,8 @@ test-dist: ## that two clones give the same archives, and that one works
 # programs that others compare with.
 .PHONY: test
 test: engine tools ## all tests, about two minutes on two quiet cores
-	@echo "running all tests: about two minutes on two quiet cores, more on the first run"
+	@echo "running the tests of the libraries and commands, then those beside other readers of GGUF:"
+	@echo "about two minutes on two quiet cores, a minute more when all is to be compiled"
 	go test ./...
 	cd testdata/peer && go test ./...
 
