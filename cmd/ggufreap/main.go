@@ -4,10 +4,10 @@
 // In this folder stand the commands, a file each, to be read in one sitting: the help text,
 // the flags, and one action that reads them, calls a library and prints. A new command is
 // such a file, with one function that makes its [cli.Command]; a line in newApp; and its
-// tests. It is given the tool kit as one value, the
-// [ui.Console]: fields, tables, documents, messages and progress. What is typed it reads by
-// urfave/cli and words errors about by package args; what it is told by files it reads and
-// writes by package files.
+// tests. Its help, completion and man page come of that by themselves; a test wants some page to
+// name it. It is given the tool kit as one value, the [ui.Console]: fields, tables, documents,
+// messages and progress. What is typed it reads by urfave/cli and words errors about by package
+// args; files it reads and writes by package files.
 //
 // Below internal/ lies the tool kit, a package for each noun, which knows no command; and a
 // room for each large answer (inspect, diff, verification, release), where the model of the
@@ -34,7 +34,7 @@ import (
 	"ggufreap/manifest"
 )
 
-// errDiffers is what a command returns when it has printed how the artifact is not
+// errDiffers is what a command returns when it has printed how the model is not
 // what it should be.
 var errDiffers = errors.New("the model is not what it should be")
 

@@ -39,7 +39,7 @@ Examples:
 func pruneCommand(con *ui.Console) *cli.Command {
 	return &cli.Command{
 		Name:        "prune",
-		Usage:       "write the model that keeps them",
+		Usage:       "write the model that keeps the chosen experts",
 		Description: pruneHelp,
 		Flags: slices.Concat(
 			args.In("What to keep", slices.Concat([]cli.Flag{
