@@ -52,6 +52,10 @@ func editInPlace(con *ui.Console, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if h == nil { // an edit that another one has made: to try again is no mistake
+		con.Field("written", "nothing: the model says all of that already")
+		return nil
+	}
 	if !c.Bool("dry-run") {
 		if err := h.write(m); err != nil {
 			return err
@@ -113,8 +117,8 @@ type headerChange struct {
 	was, is []byte
 }
 
-// newHeaderChange finds the file whose header changes, and refuses what cannot be changed in
-// its place.
+// newHeaderChange finds the file whose header changes, nil where none does, and refuses what
+// cannot be changed in its place.
 func newHeaderChange(c *cli.Context, m *gguf.Model, md *gguf.Metadata, changes []edit.Change) (*headerChange, error) {
 	if err := m.CheckWritable(); err != nil {
 		return nil, err
@@ -145,9 +149,6 @@ func newHeaderChange(c *cli.Context, m *gguf.Model, md *gguf.Metadata, changes [
 		if h.was, h.is, err = headers(f, shard); err != nil {
 			return nil, err
 		}
-	}
-	if h == nil {
-		return nil, errors.New("all of that is so already")
 	}
 	return h, nil
 }

@@ -92,6 +92,17 @@ func TestShardsThatAreLinks(t *testing.T) {
 		failing.failAt = 0
 		count.finish(t, failing, r, want, "after a fault")
 	}
+	copying := r
+	copying.Link = false
+	for at := 1; ; at++ {
+		killed := &memDisk{dieAt: at}
+		if runOn(killed, copying, Options{Workers: 1}) == nil {
+			break
+		}
+		count.kills++
+		killed.restart()
+		count.finish(t, killed, r, want, "linked after it was copied in part")
+	}
 	out := filepath.Join(dir, "out")
 	for range 2 { // the second finds it finished
 		f, err := Open(out, r, Options{Sources: []string{r.Same[1], r.Same[2]}, Resume: true})

@@ -58,6 +58,9 @@ func (f *Folder) publishLink(file *stagedFile) error {
 			err = f.dir.Link(file.link, file.Name)
 		}
 	}
+	if err == nil && f.parts[file.Name] { // of a run that copied it
+		err = ignoreMissing(f.dir.Remove(file.Name + partSuffix))
+	}
 	if err != nil {
 		return f.wrap(file.Name, err)
 	}

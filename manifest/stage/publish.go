@@ -77,7 +77,7 @@ func (f *Folder) writeList(list []lists.FileSum) error {
 
 func (f *Folder) syncNames() error {
 	if err := f.dir.Sync(); err != nil {
-		return fmt.Errorf("syncing folder %q: %w", f.path, err)
+		return fmt.Errorf("syncing folder %w", err)
 	}
 	return nil
 }

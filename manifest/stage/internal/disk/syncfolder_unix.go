@@ -4,6 +4,8 @@ package disk
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"syscall"
 )
@@ -18,6 +20,9 @@ func syncFolder(root *os.Root) error {
 	err = dir.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
 		err = nil
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = fmt.Errorf("%q: %w", root.Name(), e.Err)
 	}
 	return errors.Join(err, dir.Close())
 }
