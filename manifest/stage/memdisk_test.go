@@ -351,7 +351,7 @@ func (f memFolder) Sync() error {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
 	if err := f.disk.step("sync folder"); err != nil {
-		return err
+		return fmt.Errorf("%q: %w", memPath, err)
 	}
 	f.disk.synced, f.disk.undone = maps.Clone(f.disk.names), nil
 	return nil
