@@ -2,6 +2,7 @@ package proof
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
 	"ggufreap/manifest"
+	"ggufreap/reap"
 )
 
 // A forgery is a release that somebody changed, and gave a fresh pin and list of sums.
@@ -46,12 +48,11 @@ func TestForgeries(t *testing.T) {
 	ids.Metadata.Set("tokenizer.ggml.model", gguf.TextValue("no_vocab"))
 	tables := newForgeries(t, ids, "--keep", "8", "--criterion", "seeded-random", "--remap-dropped", "nearest-kept")
 	found, all := 0, 0
-	for _, suite := range []struct {
-		forgeries
-		kinds []forgeryKind
-	}{
+	for _, suite := range []forgerySuite{
 		{k3, slices.Concat(expertForgeries, tensorForgeries, keyForgeries, fileForgeries, byteForgeries, documentForgeries, pinForgeries)},
 		{tables, tableForgeries},
+		withExchanges(t, "gpt-oss"), // biases, scales, a bias of the router
+		withExchanges(t, "gemma4"),  // gate and up in one
 	} {
 		suite.expectNothing(t)
 		for _, kind := range suite.kinds {
@@ -64,6 +65,39 @@ func TestForgeries(t *testing.T) {
 		}
 	}
 	t.Logf("forgeries: found %d of %d", found, all)
+}
+
+// A forgerySuite is forgeries with the kinds to make of them.
+type forgerySuite struct {
+	forgeries
+	kinds []forgeryKind
+}
+
+// withExchanges exchanges two experts in each single tensor of a layer that follows the experts.
+func withExchanges(t *testing.T, architecture string) forgerySuite {
+	t.Helper()
+	spec, err := gguftest.Architecture(architecture, gguftest.ArchitectureOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Metadata.Set("tokenizer.ggml.model", gguf.TextValue("no_vocab"))
+	suite := forgerySuite{forgeries: newForgeries(t, spec, "--keep", "8", "--criterion", "seeded-random")}
+	experts, faults := reap.FindExperts(programtest.OpenModel(t, filepath.Join(suite.home, "release")))
+	if err := faults.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, tensor := range experts.Layers[0].Tensors {
+		suite.kinds = append(suite.kinds, forgeryKind{name: fmt.Sprintf("%s: experts exchanged in %s", architecture, tensor.Name), want: "do not fit the other tensors of the layer",
+			contents: edited(tensor.Name, func(data []byte) {
+				a := bytes.Clone(slab(data, 8, 0))
+				copy(slab(data, 8, 0), slab(data, 8, 1))
+				copy(slab(data, 8, 1), a)
+			})})
+	}
+	if len(suite.kinds) < 5 {
+		t.Fatalf("%s: only %d tensors follow the experts", architecture, len(suite.kinds))
+	}
+	return suite
 }
 
 // forgeries are made of one source and one release of it.
