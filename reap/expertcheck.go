@@ -19,7 +19,7 @@ func (f *finder) checkCounts() {
 	}
 	for _, l := range e.Layers {
 		for _, t := range l.Tensors {
-			f.checkTensor(l.Block, t)
+			f.checkTensor(l, t)
 		}
 	}
 	for _, c := range counts {
@@ -93,8 +93,17 @@ func (f *finder) layerCounts() []layerCount {
 	return counts
 }
 
+// stacks reports whether the projections of a layer have so many experts: then it is the key that
+// is wrong.
+func (l *Layer) stacks(experts uint64) bool {
+	return slices.ContainsFunc(l.Tensors, func(t *RoutedTensor) bool {
+		dims := t.Dims()
+		return roleDims[t.Role] == 3 && len(dims) == 3 && dims[2] == experts
+	})
+}
+
 // checkTensor checks the shape of one routed tensor and finds its slab size.
-func (f *finder) checkTensor(block int, t *RoutedTensor) {
+func (f *finder) checkTensor(l *Layer, t *RoutedTensor) {
 	where := tensorPlace(t.Tensor)
 	dims := t.Dims()
 	if len(dims) != roleDims[t.Role] {
@@ -102,13 +111,13 @@ func (f *finder) checkTensor(block int, t *RoutedTensor) {
 		return
 	}
 	if t.Role == IDTable {
-		f.checkTable(block, t)
+		f.checkTable(l.Block, t)
 		return
 	}
 	count := uint64(f.experts.Count)
 	if rows := dims[len(dims)-1]; rows != count {
 		switch {
-		case t.Role == Router && rows > count:
+		case t.Role == Router && rows > count && !l.stacks(rows):
 			f.faults.Add(where, "%d rows for %d experts: rows of shared experts follow (as in Inkling), which needs an order of its own; not supported", rows, count)
 		case roleDims[t.Role] != 3: // the projections are reported by layer
 			f.faults.Add(where, "last dimension is %d, want %d, the expert count", rows, count)

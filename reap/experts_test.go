@@ -163,6 +163,15 @@ func TestExpertFaults(t *testing.T) {
 			func(r *recipe) { r.find("blk.2.ffn_gate_inp.weight").shape = []uint64{16, 10} },
 			[]string{`tensor "blk.2.ffn_gate_inp.weight": 10 rows for 8 experts: rows of shared experts follow`},
 		},
+		"a key that is wrong": {
+			func(r *recipe) {
+				for _, name := range []string{"ffn_gate_exps.weight", "ffn_up_exps.weight", "ffn_down_exps.weight"} {
+					r.find("blk.2." + name).shape[2] = 10
+				}
+				r.find("blk.2.ffn_gate_inp.weight").shape = []uint64{16, 10}
+			},
+			[]string{`tensor "blk.2.ffn_gate_inp.weight": last dimension is 10, want 8, the expert count`, "layer 2: 10 experts, but the model's expert count is 8"},
+		},
 		"one layer with fewer experts": {
 			func(r *recipe) {
 				for _, name := range []string{"ffn_gate_exps.weight", "ffn_up_exps.weight", "ffn_down_exps.weight"} {

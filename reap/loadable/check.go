@@ -66,7 +66,7 @@ func (c *check) known() bool { return slices.Contains(architectures, c.arch) }
 // loads beside another one.
 func (c *check) otherKind() bool {
 	kind := c.md.Text("general.type")
-	return kind != "" && kind != "model" || c.arch == "" || slices.Contains(otherArchitectures, c.arch)
+	return kind != "" && kind != "model" || c.m.Companion() != "" || c.arch == "" || slices.Contains(otherArchitectures, c.arch)
 }
 
 // otherArchitectures are those of projectors, of heads that draft for another model, and of

@@ -189,7 +189,11 @@ func TestNotRefused(t *testing.T) {
 	}
 	deci := dense(4)
 	deci.Metadata = renamed(deci.Metadata, "qwen2", "deci")
+	lora := kept(k3, func(n string) bool { return n == "blk.1.attn_q.weight" })
+	lora.Metadata = lora.Metadata.Clone()
+	lora.Metadata.Set("adapter.lora.alpha", gguf.Float32Value(16))
 	for name, s := range map[string]gguftest.Spec{
+		"an adapter without a type":   lora,
 		"tokenizer only":              kept(k3, func(string) bool { return false }),
 		"one tensor of an adapter":    typed(kept(k3, func(n string) bool { return n == "blk.1.attn_q.weight" }), "adapter"),
 		"a projector":                 typed(kept(k3, func(n string) bool { return strings.HasPrefix(n, "blk.0.") }), "mmproj"),
