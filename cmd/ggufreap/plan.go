@@ -86,6 +86,11 @@ func planAction(con *ui.Console, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	return givePlan(con, c, s, ch, x, document, contents)
+}
+
+// givePlan writes the plan where it is wanted, and prints it or what there is to say of it.
+func givePlan(con *ui.Console, c *cli.Context, s *source, ch *choice, x *explanation, document []byte, contents gguf.Contents) error {
 	output := c.String("output")
 	if output == files.Stdin && x.asked {
 		return args.Usagef("-o - prints the plan alone: leave out --explain, --compare and --split-half, or write the plan to a file")

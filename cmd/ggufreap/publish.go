@@ -87,19 +87,24 @@ func (d *derivative) publish(con *ui.Console, c *cli.Context, r *release.Release
 		return onlyForCard(c)
 	}
 	add(cardName, func(pin *manifest.Pin) ([]byte, error) {
-		if pin == nil {
-			return nil, errors.New("a release that cannot be pinned has no card")
-		}
 		f := &card.Facts{Pin: pin, Metadata: d.layout.Shards[0].Metadata, Plan: d.plan, SourcePin: source(), InFolder: inFolder, Evidence: evidence, Keys: keys.names()}
-		if err := checkEvidence(f.Evidence, pin); err != nil {
-			return nil, err
-		}
-		takeFlags(c, f)
-		noteOpen(con, f)
-		text, err := card.Renew("", f)
-		return []byte(text), err
+		return newCard(con, c, f)
 	})
 	return nil
+}
+
+// newCard makes the card of a release that was just written.
+func newCard(con *ui.Console, c *cli.Context, f *card.Facts) ([]byte, error) {
+	if f.Pin == nil {
+		return nil, errors.New("a release that cannot be pinned has no card")
+	}
+	if err := checkEvidence(f.Evidence, f.Pin); err != nil {
+		return nil, err
+	}
+	takeFlags(c, f)
+	noteOpen(con, f)
+	text, err := card.Renew("", f)
+	return []byte(text), err
 }
 
 // addLicense puts in the license that a flag names.

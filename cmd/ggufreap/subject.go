@@ -115,28 +115,37 @@ func (s *subject) read(con *ui.Console, c *cli.Context) error {
 		s.readPin(pin)
 		return nil
 	}
+	if planned, err := s.readPlanFile(); planned || err != nil {
+		return err
+	}
+	return s.readScoreFile(con, c, s.path)
+}
+
+// readPlanFile reads the file if it is a plan. Of any other in JSON it takes what that says of
+// its model.
+func (s *subject) readPlanFile() (planned bool, err error) {
 	head := make([]byte, 1)
 	if f, err := os.Open(s.path); err == nil {
 		f.Read(head)
 		f.Close()
 	}
-	if head[0] == '{' {
-		data, err := files.Read(s.path)
-		if err != nil {
-			return err
-		}
-		if plan, err := s.decodePlan(data); plan != nil || err != nil && isPlan(data) {
-			if err != nil {
-				return fmt.Errorf("%s: %w", text.Safe(s.name), err)
-			}
-			s.usePlan(plan, s.name)
-			return nil
-		}
-		if s.experts == nil {
-			s.experts = shapeOf(data)
-		}
+	if head[0] != '{' {
+		return false, nil
 	}
-	return s.readScoreFile(con, c, s.path)
+	data, err := files.Read(s.path)
+	if err != nil {
+		return false, err
+	}
+	plan, err := s.decodePlan(data)
+	switch {
+	case err != nil && (plan != nil || isPlan(data)):
+		return false, fmt.Errorf("%s: %w", text.Safe(s.name), err)
+	case plan != nil:
+		s.usePlan(plan, s.name)
+	case s.experts == nil:
+		s.experts = shapeOf(data)
+	}
+	return plan != nil, nil
 }
 
 // openModel opens the model of --model.

@@ -136,6 +136,28 @@ func New(m *gguf.Model, keep []string) (*Inspection, error) {
 		Types:        typeMix(m),
 		Tokenizer:    readTokenizer(md),
 	}
+	in.addFiles(m)
+	in.pairs, in.Metadata = md, document.Metadata(md)
+	if n, ok := md.ArchUint("context_length"); ok {
+		in.ContextLength = &n
+	}
+	if license := document.Text(md.Text("general.license")); license != "" {
+		in.License = &license
+	}
+	in.sumTypes()
+	in.noMetadata, in.statedTensors = !m.HasMetadata(), statedTensors(m)
+	in.Kind = kindOf(m)
+	var found *reap.Experts
+	var faults reap.Faults
+	if m.Companion() == "" { // what has an adapter for experts has none itself
+		found, faults = reap.FindExperts(m)
+	}
+	in.addProblems(m, <-warnings)
+	return in, in.addExperts(m, found, faults, keep)
+}
+
+// addFiles lists the files of the model, those that are not there or not its own too.
+func (in *Inspection) addFiles(m *gguf.Model) {
 	for _, name := range m.Missing {
 		in.Missing = append(in.Missing, document.Text(name))
 	}
@@ -154,23 +176,6 @@ func New(m *gguf.Model, keep []string) (*Inspection, error) {
 	for _, a := range m.Aside {
 		in.Aside = append(in.Aside, asideInfo{document.Text(a.File), a.Kind})
 	}
-	in.pairs, in.Metadata = md, document.Metadata(md)
-	if n, ok := md.ArchUint("context_length"); ok {
-		in.ContextLength = &n
-	}
-	if license := document.Text(md.Text("general.license")); license != "" {
-		in.License = &license
-	}
-	in.sumTypes()
-	in.noMetadata, in.statedTensors = !m.HasMetadata(), statedTensors(m)
-	in.Kind = kindOf(m)
-	var found *reap.Experts
-	var faults reap.Faults
-	if m.Companion() == "" { // what has an adapter for experts has none itself
-		found, faults = reap.FindExperts(m)
-	}
-	in.addProblems(m, <-warnings)
-	return in, in.addExperts(m, found, faults, keep)
 }
 
 // statedTensors is how many tensors an incomplete model has by the shards that are there, 0 when they do not tell.
