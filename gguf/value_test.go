@@ -289,3 +289,28 @@ func TestConstructorsWriteTheFormat(t *testing.T) {
 		}
 	}
 }
+
+// TestValueBounds reads values up to their last byte and no further, and shows texts up to a
+// length.
+func TestValueBounds(t *testing.T) {
+	v := Uint32Value(0x01020304)
+	for _, c := range []struct {
+		off     int64
+		into, n int
+		err     error
+	}{{0, 4, 4, nil}, {3, 1, 1, nil}, {3, 2, 1, io.EOF}, {4, 0, 0, nil}, {4, 1, 0, io.EOF}, {5, 0, 0, io.EOF}, {5, 1, 0, io.EOF}, {-1, 1, 0, io.EOF}} {
+		if n, err := v.ReadAt(make([]byte, c.into), c.off); n != c.n || err != c.err {
+			t.Errorf("%d bytes at %d: %d, %v, want %d, %v", c.into, c.off, n, err, c.n, c.err)
+		}
+	}
+	if n := TextValue("four").Len(); n != 4 {
+		t.Errorf("a text of 4 bytes has %d", n)
+	}
+	shown, hidden := strings.Repeat("a", 100), strings.Repeat("a", 101)
+	if got := TextValue(shown).Describe(); got != `"`+shown+`"` {
+		t.Errorf("100 bytes: %s", got)
+	}
+	if got := TextValue(hidden).Describe(); strings.Contains(got, "aa") {
+		t.Errorf("101 bytes: %s", got)
+	}
+}
