@@ -3,7 +3,9 @@ package reap
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,6 +70,43 @@ func TestIDTableWithoutDropped(t *testing.T) {
 	out := pruned(t, m, e, planFor(e, 5, 0, 4), 1)
 	if got, want := tensorBytes(t, out, "blk.1.ffn_gate_tid2eid.weight"), int32s(1, 2, 2, 0, 0, 1); !bytes.Equal(got, want) {
 		t.Errorf("table % x, want % x", got, want)
+	}
+}
+
+// RemapIDs makes of a table what pruning makes of it.
+func TestRemapIDs(t *testing.T) {
+	ids := []int32{0, 4, 1, 4, 1, 0, 6, 7, 5, 5}
+	m := hashed(ids...).model(t)
+	e := mustExperts(t, m)
+	p := planFor(e, 5, 0, 4)
+	p.Rules.DroppedIDs = NearestKept
+	want := tensorBytes(t, pruned(t, m, e, p, 1), "blk.1.ffn_gate_tid2eid.weight")
+	i := slices.IndexFunc(e.Layers, func(l *Layer) bool { return l.Block == 1 })
+	ranks, err := Nearest(m, e, e.Layers[i], nil)
+	if err != nil || len(ranks) != 8*7*2 {
+		t.Fatalf("%d bytes of ranks for 8 experts, %v", len(ranks), err)
+	}
+	nearest := func(expert int) []int {
+		list := make([]int, 7)
+		for k := range list {
+			list[k] = int(binary.LittleEndian.Uint16(ranks[2*(7*expert+k):]))
+		}
+		return list
+	}
+	remap := func(table []byte, used int) error {
+		return RemapIDs(table, binary.LittleEndian, used, 8, []int{5, 0, 4}, nearest)
+	}
+	table := int32s(ids...)
+	if err := remap(table, 2); err != nil || !bytes.Equal(table, want) {
+		t.Errorf("table % x, %v, want % x", table, err, want)
+	}
+	for used, want := range map[int]string{0: "40 bytes are not rows of 0 ids", 3: "40 bytes are not rows of 3 ids"} {
+		if err := remap(int32s(ids...), used); err == nil || err.Error() != want {
+			t.Errorf("%d ids in a row: error %v, want %s", used, err, want)
+		}
+	}
+	if err := remap(int32s(0, 4, 0, 4, 0, 9), 2); err == nil || !strings.Contains(err.Error(), "row 2: ") {
+		t.Errorf("an unknown expert in row 2: error %v", err)
 	}
 }
 

@@ -15,11 +15,21 @@ import (
 // TestNotLoadable has models that are sound by their format and that llama.cpp does not load:
 // inspect calls that an error, verify a finding, and prune refuses them unless told to go on.
 func TestNotLoadable(t *testing.T) {
-	for _, c := range []struct {
+	key := func(suffix string, v gguf.Value) func(*gguftest.Spec) {
+		return func(s *gguftest.Spec) { s.Metadata.Set("kimi-k3."+suffix, v) }
+	}
+	for i, c := range []struct {
 		name   string
 		damage func(*gguftest.Spec)
 		want   string
 	}{
+		{"a router renamed", func(s *gguftest.Spec) { s.Tensor("blk.1.attn_norm.weight").Name = "blk.1.attention_norm.weight" },
+			`layer 1: no tensor "attn_norm.weight"`},
+		{"a key of another type", key("expert_shared_count", gguf.Uint64Value(1)), "is u64, llama.cpp reads u32 only"},
+		{"an unknown way to stretch rotation", key("rope.scaling.type", gguf.TextValue("yam")), `is "yam", llama.cpp wants one of none, linear, yarn, longrope`},
+		{"no last norm", func(s *gguftest.Spec) { s.Tensor("output_norm.weight").Name = "output_nrm.weight" },
+			`has no tensor "output_norm.weight"`},
+		{"a list for other layers", key("attention.head_count_kv", gguf.Int32sValue(0, 0)), "has 2 entries, llama.cpp wants 3"},
 		{"no norm", func(s *gguftest.Spec) {
 			s.Tensors = slices.DeleteFunc(s.Tensors, func(t gguftest.Tensor) bool { return t.Name == "blk.1.attn_norm.weight" })
 		}, `layer 1: no tensor "attn_norm.weight"`},
@@ -37,7 +47,7 @@ func TestNotLoadable(t *testing.T) {
 			t.Chdir(t.TempDir())
 			s := smallMoE().Clone()
 			c.damage(&s)
-			source := write(t, s, gguf.Split{})[0]
+			source := write(t, s, gguf.Split{Shards: 1 + i%2*2})[0]
 
 			r := ggufreap(t, "inspect", source)
 			if r.code != exitFailed || !strings.Contains(r.stdout, c.want) || !strings.Contains(r.stderr, "llama.cpp does not load the model") {

@@ -18,6 +18,7 @@
 //
 // They are held against llama.cpp itself by a test: on small models of every architecture
 // with experts, and on thousands of damaged ones, nothing is refused here that llama.cpp
-// loads. The reverse does not hold: types of tensors that an operation cannot take, values
-// that make no sense to the code behind the loader, and the room in memory are not looked at.
+// loads, and of the damaged ones all that llama.cpp refuses have a finding. Types of tensors
+// that an operation cannot take, values that make no sense to the code behind the loader, and
+// the room in memory are not looked at.
 package loadable

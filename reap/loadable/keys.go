@@ -116,13 +116,10 @@ func (c *check) checkExpertCounts() {
 func (c *check) read(k keyRule) (gguf.Value, bool) {
 	key := c.md.ArchKey(k.suffix)
 	v, there := c.md.Get(key)
-	if c.keys == nil {
-		c.keys = map[string]bool{}
-	}
 	sound, seen := c.keys[key]
 	if !seen || sound && !there && k.required { // an architecture may need what others may have
 		sound = !there && !k.required || there && v.Type() == k.typ
-		c.keys[key] = sound
+		c.note(key, sound)
 		switch {
 		case sound:
 		case !there:
@@ -193,23 +190,41 @@ func (c *check) checkLists() {
 
 // checkList wants one number of a type, or a list of a length.
 func (c *check) checkList(suffix string, single gguf.ValueType, length int) {
+	key := c.md.ArchKey(suffix)
 	v, there := c.md.Arch(suffix)
-	place := c.keyPlace(c.md.ArchKey(suffix))
+	if !there {
+		return
+	}
+	if fault := listFault(v, single, length); fault != "" {
+		c.refuse(c.keyPlace(key), "%s", fault)
+		c.note(key, false)
+	}
+}
+
+// listFault says what llama.cpp does not take of a value, if there is one.
+func listFault(v gguf.Value, single gguf.ValueType, length int) string {
 	elems, called := []gguf.ValueType{gguf.Uint32, gguf.Int32, gguf.Bool}, "u32 and i32"
 	if single == gguf.Float32 {
 		elems, called = []gguf.ValueType{gguf.Float32}, "f32"
 	}
 	switch {
-	case !there:
+	case v.Type() == single:
 	case v.Type() != gguf.Array:
-		if v.Type() != single {
-			c.refuse(place, "is %s, llama.cpp reads %s or a list only", v.TypeName(), single)
-		}
+		return fmt.Sprintf("is %s, llama.cpp reads %s or a list only", v.TypeName(), single)
 	case v.Len() != int64(length):
-		c.refuse(place, "has %s, llama.cpp wants %d", entries(v.Len()), length)
+		return fmt.Sprintf("has %s, llama.cpp wants %d", entries(v.Len()), length)
 	case !slices.Contains(elems, v.Elem()):
-		c.refuse(place, "is a list of %s, llama.cpp reads %s only", v.Elem(), called)
+		return fmt.Sprintf("is a list of %s, llama.cpp reads %s only", v.Elem(), called)
 	}
+	return ""
+}
+
+// note keeps whether a key is sound: nothing else is said of a model by one that is not.
+func (c *check) note(key string, sound bool) {
+	if c.keys == nil {
+		c.keys = map[string]bool{}
+	}
+	c.keys[key] = sound
 }
 
 func entries(n int64) string {
