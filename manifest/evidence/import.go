@@ -47,7 +47,9 @@ func Import(files []File) (document []byte, notes []string, err error) {
 	if err := errors.Join(faults...); err != nil {
 		return nil, in.notes, err
 	}
-	document = encode(in.rows)
+	if document, err = encode(in.rows); err != nil {
+		return nil, in.notes, err
+	}
 	if _, err := Read(document); err != nil {
 		return nil, in.notes, fmt.Errorf("what was imported is not sound:\n%w", err)
 	}
@@ -170,8 +172,9 @@ func measured(value, spread string) any {
 	return row{{"value", value}, {"spread", spread}}
 }
 
-// encode writes a document. Ids that several rows would have get numbers.
-func encode(rows []row) []byte {
+// encode writes a document, which cannot hold what is no UTF-8. Ids that several rows would have
+// get numbers.
+func encode(rows []row) ([]byte, error) {
 	list := &yaml.Node{Kind: yaml.SequenceNode}
 	seen := map[string]int{}
 	for _, r := range rows {
@@ -186,9 +189,9 @@ func encode(rows []row) []byte {
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)
 	if err := e.Encode(doc); err != nil {
-		panic(err) // a tree of texts that we made
+		return nil, fmt.Errorf("what was imported is not sound: %w", err)
 	}
-	return b.Bytes()
+	return b.Bytes(), nil
 }
 
 func (r row) node(style yaml.Style) *yaml.Node {

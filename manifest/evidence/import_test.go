@@ -147,6 +147,7 @@ func TestImportRefuses(t *testing.T) {
 		"a name twice":          {[]File{{"x.json", []byte(`[{"avg_ts": 1, "avg_ts": 2, "n_prompt": 1, "n_gen": 0}]`)}}, `key "avg_ts" stands twice`},
 		"a sample's name twice": {[]File{{"x.jsonl", []byte(`{"doc_id": 1, "acc": 1, "acc": 0}`)}}, `sample 1: no valid JSON: JSON, byte 24: key "acc" stands twice`},
 		"no text":               {[]File{{"x.json", []byte("{\"avg_ts\": 1, \"x\": \"\xff\"}")}}, "invalid UTF-8"},
+		"a CSV that is no text": {[]File{{"x.csv", []byte("n_prompt,n_gen,avg_ts,model_type\n1,0,2,\x86\n")}}, "x.csv: invalid UTF-8"},
 		"another file":          {[]File{{"x.txt", []byte("hello")}}, "not what a tool wrote that can be imported: llama-bench CSV"},
 		"an empty file":         {[]File{{"x.txt", nil}}, "x.txt: empty"},
 		"no final figure":       {[]File{{"x.txt", []byte("Maximum KLD:   4.2\n")}}, "did not come to a final figure"},

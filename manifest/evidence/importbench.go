@@ -8,6 +8,7 @@ import (
 	"io"
 	"path"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -74,6 +75,9 @@ func eachObject(data []byte, do func(map[string]jsontext.Value) error) error {
 
 // benchCSV reads -o csv.
 func (in *reading) benchCSV(f File) error {
+	if !utf8.Valid(f.Data) {
+		return errors.New("invalid UTF-8")
+	}
 	lines := csv.NewReader(bytes.NewReader(f.Data))
 	head, err := lines.Read()
 	if err != nil {
