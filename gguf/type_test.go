@@ -63,7 +63,7 @@ func TestBlockSizesOfIK(t *testing.T) {
 		{137, TypeInfo{"IQ2_K", k, half + 2 + k/32 + k/4, 0}}, {138, TypeInfo{"IQ3_K", k, half + 2*2 + k/32 + k/4 + k/8, 0}},
 		{139, TypeInfo{"IQ4_K", k, half + 2 + k/2 + 3*k/64, 0}}, {140, TypeInfo{"IQ5_K", k, half + 2 + k/2 + k/8 + 3*k/64, 0}},
 		{141, TypeInfo{"IQ6_K", k, half + 2 + k/2 + k/4 + k/16, 0}}, {144, TypeInfo{"IQ4_KS", k, k/32 + k/2, 4}},
-		{145, TypeInfo{"IQ2_KS", k, 2 + k/64 + k/4, 2}}, {146, TypeInfo{"IQ4_KSS", k, k / 8 * 4, 4}}, {152, TypeInfo{"IQ5_KS", k, k/32 + k/2 + k/8, 4}},
+		{145, TypeInfo{"IQ2_KS", k, 2 + k/64 + k/4, 2}}, {146, TypeInfo{"IQ4_KSS", k, k / 8 * 4, 4}}, {151, TypeInfo{"Q8_KV", 32, 32, 4 + 4}}, {152, TypeInfo{"IQ5_KS", k, k/32 + k/2 + k/8, 4}},
 		{153, TypeInfo{"IQ2_KT", k, k/4 + k/64, 4}}, {154, TypeInfo{"IQ3_KT", k, k/4 + k/8 + k/64, 4}}, {155, TypeInfo{"IQ4_KT", k, k / 2, 4}},
 		{156, TypeInfo{"IQ3_KS", k, 2 + k/64 + k/4 + k/8, 2}}, {157, TypeInfo{"IQ2_KL", k, 2 + k/64 + k/4 + k/16, 2}},
 		{158, TypeInfo{"IQ1_KT", k, k/8 + k/16 + k/32, 4}},
