@@ -319,7 +319,7 @@ func TestDemoCalibrates(t *testing.T) {
 		}
 	}
 	t.Chdir("ggufreap-demo")
-	_, road, found := strings.Cut(page, "Four commands make a pruned model of a measured choice:\n\n```sh\n")
+	_, road, found := strings.Cut(page, "## Prune it\n\n```sh\n")
 	road, _, ends := strings.Cut(road, "```")
 	commands := strings.Split(strings.TrimSpace(road), "\n")
 	if !found || !ends || len(commands) != 4 {

@@ -53,9 +53,7 @@ func traps() []trap {
 			{"source pin", []string{"prune", "--keep", "16", "--source-pin", "TRAP.pin.json", "-o", "out", "MODEL"}},
 			{"evidence", []string{"pin", "--check", "TRAP", "MODEL"}},
 			{"pin to prove by", []string{"verify", "--source-pin", "TRAP.pin.json", "MODEL"}},
-			{"pin to write", []string{"pin", "--force", "-o", "TRAP.pin.json", "MODEL"}},
 			{"output", []string{"prune", "--keep", "16", "-o", "TRAP", "MODEL"}},
-			{"output file", []string{"plan", "--keep", "16", "--force", "-o", "TRAP", "MODEL"}},
 		} {
 			all = append(all, trap{kind + " as " + use.what, make, use.args, "TRAP", programtest.Failed})
 		}
@@ -66,7 +64,9 @@ func traps() []trap {
 			trap{kind + " as shard", inFolder("small-REAP16-00001-of-00003.gguf.part", make), []string{"prune", "--keep", "16", "--force", "-o", "TRAP", "MODEL"}, "not a regular file", programtest.Failed},
 		)
 	}
-	return append(all,
+	return append(all, // pipes and devices are written to, as a shell would
+		trap{"socket as pin to write", socket, []string{"pin", "--force", "-o", "TRAP.pin.json", "MODEL"}, "TRAP", programtest.Failed},
+		trap{"socket as output file", socket, []string{"plan", "--keep", "16", "--force", "-o", "TRAP", "MODEL"}, "TRAP", programtest.Failed},
 		trap{"counts of a header", header(1<<60, 1<<60), []string{"inspect", "TRAP.gguf"}, "TRAP.gguf", programtest.Failed},
 		trap{"tensors of a header", header(1<<40, 0), []string{"inspect", "TRAP.gguf"}, "TRAP.gguf", programtest.Failed},
 		trap{"huge sparse model", sparse("GGUF\x03\x00\x00\x00"), []string{"inspect", "TRAP.gguf"}, "belong to no tensor", programtest.OK},
