@@ -55,7 +55,10 @@ func (c *Client) parse(s string) (*address, error) {
 // isHub reports whether an address leads to the hub's pages.
 func (c *Client) isHub(u *url.URL) bool {
 	host := strings.ToLower(u.Host)
-	return host == strings.ToLower(c.endpoint.Host) || host == "huggingface.co" || host == "www.huggingface.co" || host == "hf.co"
+	if port := u.Port(); port == "443" && u.Scheme == "https" || port == "80" && u.Scheme == "http" {
+		host = strings.TrimSuffix(host, ":"+port) // what is meant without one
+	}
+	return strings.EqualFold(u.Host, c.endpoint.Host) || host == strings.ToLower(c.endpoint.Host) || host == "huggingface.co" || host == "www.huggingface.co" || host == "hf.co"
 }
 
 // kinds are the repositories' kinds, as they begin addresses; models have none there.

@@ -38,6 +38,9 @@ func (c *Client) Open(s string) (*Folder, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
+	if a.isPiece() {
+		return nil, "", fmt.Errorf("%s: is named like a piece of a model: %s", a, joinedHere)
+	}
 	if a.kind == "" {
 		name, err := lastName(a.url)
 		if err != nil {

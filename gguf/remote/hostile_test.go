@@ -173,6 +173,11 @@ func TestMoreLies(t *testing.T) {
 		"an encoding of encoding": {answer(206, map[string]string{"Content-Range": span, "Content-Encoding": "identity, br"}, "x"), "encoding", 1},
 		"a login page":            {answer(200, map[string]string{"Content-Type": "text/html"}, "<html>log in</html>"), "", 2},
 		"a long wait in a date":   {answer(429, map[string]string{"Retry-After": "Fri, 31 Dec 9999 23:59:59 GMT"}, ""), "asks for a wait", 1},
+		"a wait beyond numbers":   {answer(503, map[string]string{"Retry-After": "99999999999999999999"}, ""), "asks for a wait", 1},
+		"a wait among limits":     {answer(429, map[string]string{"RateLimit": `"resolvers";r=0;t=86400, "api";r=10;t=5`}, ""), "asks for a wait", 1},
+		"a wait in older form":    {answer(429, map[string]string{"RateLimit": "limit=100, remaining=0, reset=86400"}, ""), "asks for a wait", 1},
+		"a wait below nothing":    {answer(503, map[string]string{"Retry-After": "-5"}, ""), "503", maxTries},
+		"a limit that is left":    {answer(503, map[string]string{"RateLimit": `"resolvers";r=10;t=86400`}, ""), "503", maxTries},
 		"a wait of no number":     {answer(503, map[string]string{"Retry-After": "soon; hf_abcdefgh"}, "hf_abcdefgh?X-Amz-Signature=s3cr3t"), "503", maxTries},
 		"endless redirects": {func(_ *hubtest.Hub, w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.Path+"?X-Amz-Signature=s3cr3t"+strconv.Itoa(len(r.URL.RawQuery)), http.StatusTemporaryRedirect)
@@ -180,7 +185,7 @@ func TestMoreLies(t *testing.T) {
 		"a redirect to another scheme": {func(_ *hubtest.Hub, w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Location", "ftp://storage.test/x?sig=s3cr3t")
 			w.WriteHeader(302)
-		}, "redirects", 1},
+		}, "neither https nor http", 1},
 		"a redirect to no host": {func(_ *hubtest.Hub, w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Location", "https:///x?sig=s3cr3t")
 			w.WriteHeader(302)

@@ -281,14 +281,49 @@ func modelFolder(a *address, files []entry) (string, error) {
 	case len(folders) == 1:
 		return folders[0], nil
 	case len(folders) == 0:
-		return "", fmt.Errorf("%s: no .gguf file there", a)
+		return "", fmt.Errorf("%s: no .gguf file there%s", a, inPieces(files))
 	}
+	return "", fmt.Errorf("%s: models are in several folders, name one of them: %s", a, scrub(someOf(folders)))
+}
+
+// inPieces says of a listing without models that one lies there in pieces, as hosts once wanted:
+// a header and experts are not where the numbers in it say.
+func inPieces(files []entry) string {
+	var pieces []string
+	for _, e := range files {
+		if piecePattern.MatchString(path.Base(e.Path)) {
+			pieces = append(pieces, e.Path)
+		}
+	}
+	if len(pieces) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", but what looks like pieces of one, %s: %s", scrub(someOf(pieces)), joinedHere)
+}
+
+const joinedHere = "a model in pieces is read once they are on this machine: download them all and name their folder"
+
+// piecePattern is what follows the name of a model in those of its pieces.
+var piecePattern = regexp.MustCompile(`(?i)\.gguf[ ._-]*\(?(?:(?:part|split)[ ._-]?[a-z]{1,3}|(?:part|split)?[ ._-]?(?:[0-9]{1,4}|a[a-z])|part[ ._-]?[0-9]+[ ._-]?of[ ._-]?[0-9]+)\)?$`)
+
+// isPiece reports whether an address names a piece. On another server a number alone may be part
+// of the name of a whole file.
+func (a *address) isPiece() bool {
+	if a.kind != "" {
+		return piecePattern.MatchString(path.Base(a.path))
+	}
+	name := strings.ToLower(path.Base(a.url.Path))
+	return piecePattern.MatchString(name) && (strings.Contains(name, "part") || strings.Contains(name, "split"))
+}
+
+// someOf joins a few names for a message.
+func someOf(names []string) string {
 	const most = 8
-	list := strings.Join(folders[:min(len(folders), most)], ", ")
-	if len(folders) > most {
-		list += fmt.Sprintf(" and %d more", len(folders)-most)
+	list := strings.Join(names[:min(len(names), most)], ", ")
+	if len(names) > most {
+		list += fmt.Sprintf(" and %d more", len(names)-most)
 	}
-	return "", fmt.Errorf("%s: models are in several folders, name one of them: %s", a, scrub(list))
+	return list
 }
 
 // isBeside reports whether a file is named as llama.cpp's converters and tools name projectors

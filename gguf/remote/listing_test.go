@@ -51,6 +51,9 @@ func TestListing(t *testing.T) {
 // TestRefusals puts what the hub refuses into words.
 func TestRefusals(t *testing.T) {
 	h := hubWith(t, randomBytes(100))
+	for _, name := range []string{"m.gguf.part1of2", "m.gguf.part2of2", "README.md"} {
+		h.Add("org/pieces", "sub/"+name, strings.NewReader("x"), 1)
+	}
 	gate := func(code int, reason, words string) func(http.ResponseWriter, *http.Request) bool {
 		return func(w http.ResponseWriter, _ *http.Request) bool {
 			hubtest.Refuse(w, code, reason, words)
@@ -84,6 +87,10 @@ func TestRefusals(t *testing.T) {
 		{"hf://org/model@main/../../x.gguf", token, nil, "is not a place in a repository"},
 		{"hf://org/model@..%2F..%2Fapi/x.gguf", token, nil, "is not a revision"},
 		{h.Endpoint() + "/org/model/settings", token, nil, "is no page of files"},
+		{"hf://org/pieces", token, nil, "no .gguf file there, but what looks like pieces of one, sub/m.gguf.part1of2, sub/m.gguf.part2of2: "},
+		{"hf://org/pieces/sub", token, nil, "pieces of one, sub/m.gguf.part1of2"},
+		{"hf://org/pieces/sub/m.gguf.part1of2", token, nil, "is named like a piece of a model"},
+		{h.File("m.gguf-split-b?sig=s3cr3t"), token, nil, "is named like a piece of a model"},
 		{h.File(""), token, nil, "names no file"},
 		{h.File("..%2Fx.gguf"), token, nil, "does not end in a file name"},
 		{h.File("none.gguf?X-Amz-Signature=s3cr3t"), token, nil, "404"},
@@ -119,6 +126,8 @@ func TestAddresses(t *testing.T) {
 		"https://huggingface.co/org/m/tree/refs%2Fpr%2F1/IQ1_S":     "hf://org/m@refs%2Fpr%2F1/IQ1_S",
 		"https://huggingface.co/org/m/tree/refs/pr/1/IQ1_S":         "hf://org/m@refs%2Fpr%2F1/IQ1_S",
 		"https://huggingface.co/datasets/org/m/resolve/main/b.gguf": "hf://datasets/org/m@main/b.gguf",
+		"https://HuggingFace.co:443/org/m/tree/main/sub folder/":    "hf://org/m@main/sub folder",
+		"http://www.huggingface.co/org/m/":                          "hf://org/m",
 		"https://u:p@example.org/a/b.gguf?sig=x#y":                  "https://example.org/a/b.gguf",
 		"http://[::1]:8080/b.gguf":                                  "http://[::1]:8080/b.gguf",
 	} {

@@ -105,7 +105,9 @@ func (c *Client) follow(ctx context.Context, u *url.URL, header http.Header, hop
 		switch {
 		case err != nil || resp.Header.Get("Location") == "" || next.Host == "":
 			return nil, u, backoff.Permanent(fmt.Errorf("%s redirects to no address", u.Host))
-		case next.Scheme != "https" && next.Scheme != "http" || u.Scheme == "https" && next.Scheme == "http":
+		case next.Scheme != "https" && next.Scheme != "http":
+			return nil, u, backoff.Permanent(fmt.Errorf("%s redirects to %q, which is neither https nor http", u.Host, scrub(next.Scheme)))
+		case u.Scheme == "https" && next.Scheme == "http":
 			return nil, u, backoff.Permanent(fmt.Errorf("%s redirects from https to %s, which is not followed: others could read and change what comes", u.Host, next.Scheme))
 		}
 		u = next

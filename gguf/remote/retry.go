@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"strconv"
@@ -139,8 +140,8 @@ func later(e *StatusError, h http.Header, now time.Time) error {
 		return &retryLater{e, wait}
 	}
 	after := strings.TrimSpace(h.Get("Retry-After"))
-	if seconds, err := strconv.ParseInt(after, 10, 32); err == nil && seconds >= 0 {
-		return &retryLater{e, time.Duration(seconds) * time.Second}
+	if wait, ok := secondsOf(after); ok {
+		return &retryLater{e, wait}
 	}
 	if date, err := http.ParseTime(after); err == nil {
 		return &retryLater{e, max(date.Sub(now), 0)}
@@ -148,24 +149,37 @@ func later(e *StatusError, h http.Header, now time.Time) error {
 	return e
 }
 
-// rateLimitWait reads RateLimit: "resolvers";r=0;t=55.
-func rateLimitWait(values []string) (time.Duration, bool) {
+// secondsOf reads a number of seconds. One that is too large for a number of Go is as long as
+// can be: a wait that nobody sits out.
+func secondsOf(text string) (time.Duration, bool) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) || n < 0 {
+		return 0, false
+	}
+	return time.Duration(min(n, int64(math.MaxInt64/time.Second)-1)) * time.Second, true
+}
+
+// rateLimitWait reads RateLimit: "resolvers";r=0;t=55, of several limits the longest wait, and
+// its older form: limit=100, remaining=0, reset=55.
+func rateLimitWait(values []string) (wait time.Duration, ok bool) {
 	for _, value := range values {
-		left, seconds := int64(-1), int64(-1)
-		for part := range strings.SplitSeq(value, ";") {
-			name, number, _ := strings.Cut(strings.TrimSpace(part), "=")
-			n, err := strconv.ParseInt(number, 10, 32)
+		used, reset := false, time.Duration(-1)
+		for part := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ';' || r == ',' }) {
+			name, number, pair := strings.Cut(strings.TrimSpace(part), "=")
+			seconds, isNumber := secondsOf(number)
 			switch {
-			case err != nil:
-			case name == "r":
-				left = n
-			case name == "t":
-				seconds = n
+			case !pair: // the name of the next limit
+				used, reset = false, -1
+			case !isNumber:
+			case name == "r" || name == "remaining":
+				used = seconds == 0
+			case name == "t" || name == "reset":
+				reset = seconds
+			}
+			if used && reset >= 0 {
+				wait, ok = max(wait, reset+time.Second), true
 			}
 		}
-		if left == 0 && seconds >= 0 {
-			return time.Duration(seconds+1) * time.Second, true
-		}
 	}
-	return 0, false
+	return wait, ok
 }
