@@ -20,24 +20,26 @@ func keptShards(out string) int {
 	return bytes.Count(journal, []byte(`{"shard":`))
 }
 
+// lastProgress returns what the last line of --progress json says.
+func lastProgress(stderr string) (done, total int64) {
+	for text := range strings.Lines(stderr) {
+		var state struct {
+			Done  int64 `json:"done_bytes"`
+			Total int64 `json:"total_bytes"`
+		}
+		if json.Unmarshal([]byte(text), &state) == nil && state.Total > 0 {
+			done, total = state.Done, state.Total
+		}
+	}
+	return done, total
+}
+
 // TestProgressByWhatTravels has progress tell of bytes that travel: not of those that an
 // interrupted run has written.
 func TestProgressByWhatTravels(t *testing.T) {
 	h, files := programtest.OnHub(t, programtest.WideExperts(), 5)
 	out := filepath.Join(t.TempDir(), "out")
 	line := []string{"prune", "--keep", "24", "--shards", "20", "--workers", "1", "--progress", "json", "-o", out}
-	last := func(stderr string) (done, total int64) {
-		for text := range strings.Lines(stderr) {
-			var state struct {
-				Done  int64 `json:"done_bytes"`
-				Total int64 `json:"total_bytes"`
-			}
-			if json.Unmarshal([]byte(text), &state) == nil && state.Total > 0 {
-				done, total = state.Done, state.Total
-			}
-		}
-		return done, total
-	}
 	var stored atomic.Int64
 	h.Fault = func(w http.ResponseWriter, r *http.Request) bool {
 		gone := stored.Add(1) > 60
@@ -54,7 +56,7 @@ func TestProgressByWhatTravels(t *testing.T) {
 	h.Fault = nil
 	h.Reset()
 	r = ggufreap(t, append(append([]string{"prune", "--resume"}, line[1:]...), address)...)
-	done, rest := last(r.stderr)
+	done, rest := lastProgress(r.stderr)
 	var whole int64
 	for _, data := range folder(t, out) {
 		whole += int64(len(data))
@@ -100,5 +102,34 @@ func TestGoingOnWithAnotherSignature(t *testing.T) {
 	}
 	if got := h.Written.Load(); got > size*9/10 {
 		t.Errorf("%d bytes travelled the second time, the release has %d", got, size)
+	}
+}
+
+// TestPartsByWhatTravels has the parts of a release tell of bytes that travel, and say that nobody
+// could take the sums that the hub states; joined they are the release of one run.
+func TestPartsByWhatTravels(t *testing.T) {
+	h, files := programtest.OnHub(t, programtest.WideExperts(), 5)
+	dir := t.TempDir()
+	for _, command := range [][]string{{"prune", "--keep", "24"}, {"reshard"}} {
+		local, out := filepath.Join(dir, "local"+command[0]), filepath.Join(dir, "out"+command[0])
+		line := append(command, "--shards", "6", "--name", "M")
+		succeed(t, append(line, "-o", local, files[0])...)
+		for _, part := range []string{"1/2", "2/2"} {
+			h.Reset()
+			r := ggufreap(t, append(line, "--only", part, "--progress", "json", "-o", out, "hf://org/K3")...)
+			done, total := lastProgress(r.stderr)
+			if r.code != exitOK || done != total || total == 0 || total > h.Written.Load() || total < h.Written.Load()*8/10 {
+				t.Errorf("%s: exit %d: %d of %d bytes at the end, %d travelled\n%s", part, r.code, done, total, h.Written.Load(), r.stderr)
+			}
+			if !strings.Contains(r.stdout, "did not have to travel") || strings.Contains(r.stdout, "the sha256 that the hub states") != (command[0] == "reshard") {
+				t.Errorf("%s %s prints\n%s", command[0], part, r.stdout)
+			}
+		}
+		succeed(t, "assemble", out)
+		for name, data := range folder(t, local) {
+			if strings.HasSuffix(name, ".gguf") && data != folder(t, out)[name] {
+				t.Errorf("%s: %s differs from that of one run", command[0], name)
+			}
+		}
 	}
 }

@@ -202,6 +202,17 @@ func (p *PartFolder) Bytes() int64 {
 	return n
 }
 
+// BytesFound returns how many of them an earlier task had written.
+func (p *PartFolder) BytesFound() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var n int64
+	for i := range p.done {
+		n += p.folder.release.Layout.Shards[i].Size
+	}
+	return n
+}
+
 // Traffic returns how many bytes this run has read and written.
 func (p *PartFolder) Traffic() (read, written int64) { return p.folder.Traffic() }
 

@@ -11,6 +11,7 @@ import (
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/table"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
+	"ggufreap/gguf"
 	"ggufreap/manifest/parts"
 	"ggufreap/manifest/stage"
 )
@@ -19,7 +20,11 @@ import (
 // finished already.
 func WritePart(ctx context.Context, con *ui.Console, r *Release, o Options, share stage.Share) (*parts.Record, error) {
 	p := con.StartProgress(r.Task, 0)
+	travel := r.travels(p, r.partShards(share))
 	staging := stage.Options{Inputs: r.Inputs, Unchanged: r.Source.Unchanged, Workers: o.Workers, Progress: p.Set}
+	if travel != nil {
+		staging.Progress = travel.Set
+	}
 	if err := r.nameSources(&staging); err != nil {
 		return nil, err
 	}
@@ -46,6 +51,9 @@ func WritePart(ctx context.Context, con *ui.Console, r *Release, o Options, shar
 		}
 	}
 	r.tellFound(con, folder, share)
+	if travel != nil {
+		travel.all = max(travel.all-folder.BytesFound(), 0)
+	}
 	record, err := folder.Write(ctx, r.ready())
 	if errors.Is(err, stage.ErrFinished) {
 		return nil, r.findFinished(ctx, con, o)
@@ -54,8 +62,22 @@ func WritePart(ctx context.Context, con *ui.Console, r *Release, o Options, shar
 		return nil, hint.With(err, "what has its name in %s stays; run the same command again", text.Safe(r.Folder))
 	}
 	read, written := folder.Traffic()
+	if travel != nil {
+		read = travel.bytes()
+		p.Set(travel.all, travel.all) // some came with the headers
+	}
 	p.FinishWriting(read, written)
 	return record, folder.Close()
+}
+
+// partShards are the shards of one part.
+func (r *Release) partShards(share stage.Share) []*gguf.ShardLayout {
+	var shards []*gguf.ShardLayout
+	staged := r.staged()
+	for _, i := range staged.ShardsOf(share.Part, share.Parts) {
+		shards = append(shards, r.Layout.Shards[i])
+	}
+	return shards
 }
 
 // checkParts refuses a release that cannot be written in parts.
@@ -133,6 +155,12 @@ func DescribePart(con *ui.Console, r *Release, share stage.Share, record *parts.
 	if record == nil {
 		con.Field("written", "nothing: this was a dry run")
 		return
+	}
+	if far := hub.Of(r.Source); far != nil {
+		far.Describe(con, r.Source)
+		if r.Whole && r.Derivation == nil && far.Facts().Repo != "" {
+			con.Field("not checked", "the sha256 that the hub states of whole files: a part fetches ranges of them. With --source-pin every tensor is checked as it comes")
+		}
 	}
 	con.Field("record", "%s", text.Safe(filepath.Join(r.Folder, parts.Name(share.Part, share.Parts))))
 	con.Field("next", "ggufreap assemble %s, once all parts are there", text.Safe(filepath.Clean(r.Folder)))

@@ -167,7 +167,7 @@ type Options struct {
 // run that fails leaves, the error's hint says.
 func Write(ctx context.Context, con *ui.Console, r *Release, o Options) error {
 	p := con.StartProgress(r.Task, r.Layout.Bytes())
-	travel := r.travels(p)
+	travel := r.travels(p, r.Layout.Shards)
 	staging, err := r.staging(ctx, p, travel, o)
 	if err != nil {
 		return err

@@ -15,8 +15,8 @@ type travel struct {
 	all    int64 // that are to travel
 }
 
-// travels returns the travel of a release, nil where its source is on this machine.
-func (r *Release) travels(task *progress.Task) *travel {
+// travels returns the travel of some shards of a release, nil where its source is on this machine.
+func (r *Release) travels(task *progress.Task, shards []*gguf.ShardLayout) *travel {
 	far := hub.Of(r.Source)
 	if far == nil {
 		return nil
@@ -24,7 +24,7 @@ func (r *Release) travels(task *progress.Task) *travel {
 	t := &travel{task: task, far: far}
 	_, t.before = far.Traffic()
 	_, step, gap := r.Source.Files[0].FetchAhead()
-	for _, shard := range r.Layout.Shards {
+	for _, shard := range shards {
 		_, bytes := gguf.Ranges(shard.Views, step, gap)
 		t.all += bytes
 	}
