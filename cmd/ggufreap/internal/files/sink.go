@@ -1,12 +1,15 @@
 package files
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
+	"time"
 )
 
 // IsSink reports whether an output path that was typed is no file to be made: a device of
@@ -48,13 +51,33 @@ func writeSink(path string, write func(io.Writer) error) (size int64, err error)
 // it by its path once more would begin at its first byte.
 func openSink(path string) (*os.File, error) {
 	n, ok := descriptor(path)
-	if info, err := os.Stat(path); ok && err == nil && info.Mode().IsRegular() {
+	info, err := os.Stat(path)
+	if ok && err == nil && info.Mode().IsRegular() {
 		if f := os.NewFile(uintptr(n), path); f != nil {
 			return f, nil
 		}
 		return nil, fmt.Errorf("no file is open as number %d", n)
 	}
+	if err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
+		return openPipe(path)
+	}
 	return os.OpenFile(path, os.O_WRONLY, 0)
+}
+
+// readerWait is how long a pipe may have nobody who reads from it.
+const readerWait = 5 * time.Second
+
+// openPipe opens a pipe to write to, and does not wait for ever for somebody to read.
+func openPipe(path string) (*os.File, error) {
+	for end := time.Now().Add(readerWait); ; time.Sleep(20 * time.Millisecond) {
+		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		if !errors.Is(err, syscall.ENXIO) {
+			return f, err
+		}
+		if time.Now().After(end) {
+			return nil, errors.New("nobody reads from this pipe")
+		}
+	}
 }
 
 // A counter counts what is written.
