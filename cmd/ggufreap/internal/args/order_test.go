@@ -95,7 +95,7 @@ func TestOrder(t *testing.T) {
 // FuzzOrder reads what was put in order by package flag, and wants all arguments, and each
 // flag's last value, as a second reader of the line as it was typed finds them.
 func FuzzOrder(f *testing.F) {
-	for _, line := range []string{"take m --json -o x", "-o a take - -- --json", "take --type a -q --type=b m -- -o", "take -o", "-x take m=1 --", "take --keep=4 --mode a  m"} {
+	for _, line := range []string{"take m --json -o x", "-o a take - -- --json", "take --type a -q --type=b m -- -o", "take -o", "-x take m=1 --", "take --keep=4 --mode a  m", "-\x9a", "take -q\xffo x"} {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, typed string) {

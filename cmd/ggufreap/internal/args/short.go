@@ -31,9 +31,8 @@ func shortFlags(flags []cli.Flag, word string) []string {
 		return []string{word}
 	}
 	var list []string
-	for i, letter := range word[1:] {
-		short := "-" + string(letter)
-		rest := word[1+i+len(string(letter)):]
+	for i := 1; i < len(word); i++ { // byte by byte: a word may be no text
+		short, rest := "-"+word[i:i+1], word[i+1:]
 		list = append(list, short)
 		switch {
 		case FlagOf(flags, short) == nil || isSlip(flags, word, rest):
