@@ -16,7 +16,7 @@ const PinSchema = "ggufreap/pin/v1"
 type Pin struct {
 	Schema         string   `json:"schema"`
 	PinDigest      Digest   `json:"pin_digest"` // over weights, experts and metadata
-	Artifact       Artifact `json:"model"`
+	Artifact       Artifact `json:"artifact"`
 	Declared       Declared `json:"declared"`
 	Files          []File   `json:"files"` // in shard order
 	WeightsDigest  Digest   `json:"weights_digest"`

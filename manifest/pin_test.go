@@ -66,7 +66,7 @@ func TestPinDocument(t *testing.T) {
 	text := string(encodePin(t, "pin.json", pin))
 	for _, want := range []string{
 		"{\n  \"schema\": \"ggufreap/pin/v1\",\n  \"pin_digest\": \"blake3:",
-		"\",\n  \"model\": {\n    \"name\": \"out\",\n    \"architecture\": \"test\",\n    \"version\": 3,\n    \"byte_order\": \"little\",\n    \"shards\": 3,\n    \"file_bytes\": ",
+		"\",\n  \"artifact\": {\n    \"name\": \"out\",\n    \"architecture\": \"test\",\n    \"version\": 3,\n    \"byte_order\": \"little\",\n    \"shards\": 3,\n    \"file_bytes\": ",
 		"\n  \"declared\": {\n    \"repo\": null,\n    \"revision\": null,\n    \"license\": null,\n    \"quantization_label\": null,\n    \"base_model\": null\n  },\n  \"files\": [\n    {\n      \"name\": \"out-00001-of-00003.gguf\",\n      \"size\": ",
 		"\n  \"weights_digest\": \"blake3:",
 		"\n  \"metadata_digest\": \"blake3:",
@@ -108,14 +108,14 @@ func TestDecodePinRefuses(t *testing.T) {
 	tests := map[string]struct{ in, want string }{
 		"empty":           {"", "not a JSON document"},
 		"list":            {"[]", "not a JSON document"},
-		"no schema first": {`{"model":{}}`, "does not begin with"},
+		"no schema first": {`{"artifact":{}}`, "does not begin with"},
 		"plan":            {edit("ggufreap/pin/v1", "ggufreap/plan/v1"), `schema is "ggufreap/plan/v1"`},
 		"version":         {edit("ggufreap/pin/v1", "ggufreap/pin/v2"), `want "ggufreap/pin/v1"`},
 		"unknown member":  {edit(`"files"`, `"seal": 1, "files"`), `"seal" where "files" should stand`},
 		"unknown field":   {edit(`"shards"`, `"seal": 1, "shards"`), `unknown field "seal"`},
 		"member missing":  {edit(`"weights_digest"`, `"metadata_digest"`), `"metadata_digest" where "weights_digest" should stand`},
 		"letter case":     {edit(`"files"`, `"Files"`), "not written as this tool"},
-		"key twice":       {edit(`"shards": 3,`, `"shards": 2, "shards": 3,`), `at "/model": key "shards" stands twice`},
+		"key twice":       {edit(`"shards": 3,`, `"shards": 2, "shards": 3,`), `at "/artifact": key "shards" stands twice`},
 		"text behind":     {text + "{}", "text behind the end"},
 		"spaces":          {edit("  \"files\"", "\"files\""), "not written as this tool"},
 		"cut":             {text[:len(text)-10], "unexpected EOF"},

@@ -26,7 +26,7 @@ type Record struct {
 	Program      string            `json:"program"`       // version
 	Part         int               `json:"part"`          // from 1
 	Parts        int               `json:"parts"`
-	Artifact     manifest.Artifact `json:"model"` // that is written or pinned
+	Artifact     manifest.Artifact `json:"artifact"` // that is written or pinned
 	Declared     manifest.Declared `json:"declared"`
 	Facts        []Fact            `json:"facts"`    // what decides the work
 	Metadata     []manifest.Pair   `json:"metadata"` // of the artifact

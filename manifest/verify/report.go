@@ -122,7 +122,7 @@ type Gap struct {
 // an empty list of findings is not taken for more than it is.
 type Report struct {
 	Path     string             `json:"path"`
-	Artifact *manifest.Artifact `json:"model"` // nil when no model could be opened
+	Artifact *manifest.Artifact `json:"artifact"` // nil when no model could be opened
 	// PinDigest is that of the artifact, zero when its data was not taken apart.
 	PinDigest manifest.Digest `json:"-"`
 	// Findings are the first hundred of each kind, see [Report.Found].

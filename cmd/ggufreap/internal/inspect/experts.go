@@ -22,7 +22,7 @@ type expertsInfo struct {
 	Standing      string           `json:"standing"` // of the architecture's pruning
 	Layers        int              `json:"layers"`
 	FirstLayer    int              `json:"first_layer"`
-	SlabBytes     *int64           `json:"expert_bytes"`    // of one expert: projections, router row, bias
+	SlabBytes     *int64           `json:"slab_bytes"`      // of one expert: projections, router row, bias
 	Parameters    uint64           `json:"parameter_count"` // of all routed experts
 	BitsPerWeight *document.Number `json:"bits_per_weight"`
 	Prunable      bool             `json:"prunable"`

@@ -102,7 +102,7 @@ type Document struct {
 	Schema    string              `json:"schema"`
 	OK        bool                `json:"ok"`
 	Path      document.Text       `json:"path"`
-	Artifact  *manifest.Artifact  `json:"model"`      // null when no model could be opened
+	Artifact  *manifest.Artifact  `json:"artifact"`   // null when no model could be opened
 	PinDigest *manifest.Digest    `json:"pin_digest"` // null when its data was not taken apart
 	Findings  []verify.Finding    `json:"findings"`   // the first hundred of each kind
 	Found     map[verify.Kind]int `json:"found"`      // all of them, by kind
