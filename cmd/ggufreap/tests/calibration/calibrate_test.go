@@ -307,9 +307,8 @@ func TestEngineSaysWhatIsThere(t *testing.T) {
 	fails(t, "no such file", "engine")
 }
 
-// The demo measures where llama.cpp is found, and README's road can be typed in its folder.
+// The demo measures where llama.cpp is found.
 func TestDemoCalibrates(t *testing.T) {
-	page := string(programtest.ReadFile(t, filepath.Join("..", "..", "..", "..", "README.md")))
 	withEngine(t)
 	t.Chdir(t.TempDir())
 	said := programtest.Succeed(t, "demo")
@@ -317,17 +316,6 @@ func TestDemoCalibrates(t *testing.T) {
 		if !strings.Contains(said, want) {
 			t.Errorf("the demo says\n%swant %q", said, want)
 		}
-	}
-	t.Chdir("ggufreap-demo")
-	_, road, found := strings.Cut(page, "## Prune it\n\n```sh\n")
-	road, _, ends := strings.Cut(road, "```")
-	commands := strings.Split(strings.TrimSpace(road), "\n")
-	if !found || !ends || len(commands) != 4 {
-		t.Fatalf("README's road is %q", commands)
-	}
-	for _, command := range commands {
-		words := strings.Fields(strings.Replace(command, "--self-text 16384", "--self-text 256", 1))
-		programtest.Succeed(t, words[1:]...)
 	}
 }
 
