@@ -215,7 +215,7 @@ func (f *File) refused(resp *http.Response, at *location) error {
 		f.at = &location{} // no address, but one was refused
 		return errAgain
 	}
-	return later(status, resp.Header, time.Now())
+	return later(status, resp.Header, clock(resp.Header))
 }
 
 // outside explains a 416, which tells the size of the file.
@@ -235,4 +235,12 @@ func (f *File) outside(resp *http.Response, status *StatusError) error {
 		return backoff.Permanent(f.changed)
 	}
 	return backoff.Permanent(status)
+}
+
+// clock returns the time by a server's clock: that is what the dates it sends are about.
+func clock(h http.Header) time.Time {
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		return date
+	}
+	return time.Now()
 }

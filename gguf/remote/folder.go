@@ -145,8 +145,11 @@ func (f *Folder) Identities() ([]Identity, error) {
 func (f *Folder) identity(name string) Identity {
 	e := f.files[name]
 	id := Identity{Name: name, Size: e.Size, Repo: f.facts.Repo, Commit: f.facts.Commit, Path: e.Path, ETag: e.OID}
-	if e.LFS != nil {
+	switch {
+	case e.LFS != nil:
 		id.SHA256, id.Size, id.ETag = e.LFS.sha256(), e.LFS.Size, ""
+	case e.Xet != "":
+		id.ETag = "" // git's name is then that of a pointer
 	}
 	return id
 }

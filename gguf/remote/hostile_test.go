@@ -11,6 +11,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
 
 	"ggufreap/gguf/remote/hubtest"
 )
@@ -281,5 +284,104 @@ func TestNamesThatLead(t *testing.T) {
 	}
 	if _, err := tryOpen(c, h.File(long+"x")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
+	}
+}
+
+// TestWhenToAskAgain waits by the clock of the server that names a date, and does not ask six times
+// within a moment where a server names no wait.
+func TestWhenToAskAgain(t *testing.T) {
+	const date, later40 = "Tue, 01 Dec 2026 10:00:00 GMT", "Tue, 01 Dec 2026 10:00:40 GMT"
+	c, err := NewClient(t.Context(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		header map[string]string
+		want   time.Duration // 0 where the usual waits are kept to
+	}{
+		{map[string]string{"Retry-After": "7"}, 7 * time.Second},
+		{map[string]string{"Retry-After": later40, "Date": date}, 40 * time.Second},
+		{map[string]string{"Retry-After": date, "Date": later40}, 0},
+		{map[string]string{"Retry-After": date, "Date": date}, 0},
+		{map[string]string{"Retry-After": "Tue, 01 Dec 2020 10:00:40 GMT"}, 0},
+		{map[string]string{"Retry-After": "0"}, 0},
+		{map[string]string{"Retry-After": "-7"}, 0},
+		{map[string]string{"Retry-After": "7 seconds", "Date": "yesterday"}, 0},
+		{map[string]string{"RateLimit": `"resolvers";r=0;t=0`}, time.Second},
+	} {
+		h := http.Header{}
+		for name, value := range tc.header {
+			h.Set(name, value)
+		}
+		for _, code := range []int{429, 503} {
+			wait := time.Duration(0)
+			if e, ok := errors.AsType[*backoff.RetryAfterError](c.judge(later(&StatusError{Code: code}, h, clock(h)))); ok {
+				if wait = e.Duration; wait <= 0 {
+					t.Errorf("%v: asked again at once", tc.header)
+				}
+			}
+			if wait != tc.want {
+				t.Errorf("%v: a wait of %s, want %s", tc.header, wait, tc.want)
+			}
+		}
+	}
+}
+
+// TestRedirectsOfPlainServers keeps user and password on the server they are for, and follows
+// nothing but http and https.
+func TestRedirectsOfPlainServers(t *testing.T) {
+	data := randomBytes(5000)
+	h := hubWith(t, data)
+	h.Add("plain/files", fileName, bytes.NewReader(data), int64(len(data)))
+	withUser := strings.Replace(h.File(""), "://", "://u:s3cr3t@", 1)
+	for where, want := range map[string]string{
+		fileName:                   "",
+		"/plain/" + fileName:       "",
+		h.File(fileName) + "#part": "",
+		strings.TrimPrefix(h.File(""), "https:") + fileName: "",
+		"ftp://files.test/" + fileName:                      "ftp",
+		"file:///etc/passwd":                                "redirects to no address",
+		"javascript:alert(1)":                               "redirects to no address",
+		"":                                                  "redirects to no address",
+		"http://[::1/":                                      "redirects to no address",
+	} {
+		h.Fault = func(w http.ResponseWriter, r *http.Request) bool {
+			if user, password, _ := r.BasicAuth(); user != "u" || password != "s3cr3t" {
+				w.WriteHeader(http.StatusUnauthorized)
+				return true
+			}
+			if !strings.HasSuffix(r.URL.Path, "/old.gguf") {
+				return false
+			}
+			w.Header().Set("Location", where)
+			w.WriteHeader(http.StatusMovedPermanently)
+			return true
+		}
+		got := make([]byte, len(data))
+		f, err := tryOpen(client(t, h, nil), withUser+"old.gguf")
+		if err == nil {
+			_, err = f.ReadAt(got, 0)
+		}
+		switch {
+		case want == "" && (err != nil || !bytes.Equal(got, data)):
+			t.Errorf("%q: %v", where, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%q: %v, want %q", where, err, want)
+		case err != nil && strings.Contains(err.Error(), "s3cr3t"):
+			t.Errorf("%q: a secret in %v", where, err)
+		}
+	}
+}
+
+// TestEntryOfXetOnly reads a file that the listing names by Xet's name of it alone: what git calls
+// the pointer to it is not held against the entity tag of the contents.
+func TestEntryOfXetOnly(t *testing.T) {
+	data := randomBytes(5000)
+	h := hubWith(t, data)
+	h.Fault = listing(h, fmt.Sprintf(`[{"type":"file","path":%q,"size":5000,"oid":"c0ffee","xetHash":"beef"}]`, fileName))
+	f := open(t, client(t, h, nil), "hf://org/model")
+	got := make([]byte, len(data))
+	if _, err := f.ReadAt(got, 0); err != nil || !bytes.Equal(got, data) || f.Identity().SHA256+f.Identity().ETag != "" {
+		t.Errorf("%v, %+v", err, f.Identity())
 	}
 }

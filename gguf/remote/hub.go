@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -42,6 +41,7 @@ type entry struct {
 	Size int64  `json:"size"`
 	OID  string `json:"oid"` // git's name of the contents, or of the pointer to them
 	LFS  *large `json:"lfs"`
+	Xet  string `json:"xetHash"` // how the hub's storage names the contents
 }
 
 // A large file is one that Git LFS keeps.
@@ -219,7 +219,7 @@ func (b watchedBody) Read(p []byte) (int, error) {
 func (c *Client) refuse(a *address, resp *http.Response) error {
 	status := statusError(resp)
 	if temporary(status.Code) {
-		return later(status, resp.Header, time.Now())
+		return later(status, resp.Header, clock(resp.Header))
 	}
 	return backoff.Permanent(c.explain(a, status))
 }

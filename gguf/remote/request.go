@@ -110,6 +110,9 @@ func (c *Client) follow(ctx context.Context, u *url.URL, header http.Header, hop
 		case u.Scheme == "https" && next.Scheme == "http":
 			return nil, u, backoff.Permanent(fmt.Errorf("%s redirects from https to %s, which is not followed: others could read and change what comes", u.Host, next.Scheme))
 		}
+		if next.User == nil && next.Scheme == u.Scheme && strings.EqualFold(next.Host, u.Host) {
+			next.User = u.User
+		}
 		u = next
 	}
 	return nil, u, backoff.Permanent(fmt.Errorf("%s redirects in a circle: %d times", u.Host, maxHops))

@@ -88,7 +88,7 @@ func (c *Client) judge(err error) error {
 	if errors.Is(err, errAgain) {
 		return &backoff.RetryAfterError{}
 	}
-	if later, ok := errors.AsType[*retryLater](err); ok {
+	if later, ok := errors.AsType[*retryLater](err); ok && later.wait > 0 { // at once is no word about when
 		if later.wait > maxPause {
 			return backoff.Permanent(lastingFault{fmt.Errorf("%w: it asks for a wait of %s", later.error, later.wait)})
 		}

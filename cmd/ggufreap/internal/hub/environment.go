@@ -24,16 +24,17 @@ func Environment() (Settings, error) {
 	if isTrue("HF_HUB_DISABLE_IMPLICIT_TOKEN") {
 		return s, nil
 	}
-	token, from := os.Getenv("HF_TOKEN"), "HF_TOKEN"
-	if token == "" {
-		token, from = os.Getenv("HUGGING_FACE_HUB_TOKEN"), "HUGGING_FACE_HUB_TOKEN"
+	from := "HF_TOKEN"
+	s.Token = strings.TrimSpace(os.Getenv(from))
+	if s.Token == "" {
+		from = "HUGGING_FACE_HUB_TOKEN"
+		s.Token = strings.TrimSpace(os.Getenv(from))
 	}
-	if token == "" {
+	if s.Token == "" {
 		from = tokenPath()
 		text, _ := os.ReadFile(from) // most people have none
-		token = string(text)
+		s.Token = strings.TrimSpace(string(text))
 	}
-	s.Token = strings.TrimSpace(token)
 	if strings.ContainsFunc(s.Token, func(r rune) bool { return r <= ' ' || r > '~' }) || len(s.Token) > maxToken {
 		return s, fmt.Errorf("what %s holds is not a token of the hub", from)
 	}
@@ -50,7 +51,7 @@ func isTrue(name string) bool {
 
 // tokenPath is the file that `hf auth login` writes.
 func tokenPath() string {
-	if path := os.Getenv("HF_TOKEN_PATH"); path != "" {
+	if path := pathIn("HF_TOKEN_PATH"); path != "" {
 		return path
 	}
 	return filepath.Join(home(), "token")
@@ -58,13 +59,25 @@ func tokenPath() string {
 
 // home is the hub client's folder.
 func home() string {
-	if dir := os.Getenv("HF_HOME"); dir != "" {
+	if dir := pathIn("HF_HOME"); dir != "" {
 		return dir
 	}
-	cache := os.Getenv("XDG_CACHE_HOME")
+	cache := pathIn("XDG_CACHE_HOME")
 	if cache == "" {
 		dir, _ := os.UserHomeDir() // without one there is no file
 		cache = filepath.Join(dir, ".cache")
 	}
 	return filepath.Join(cache, "huggingface")
+}
+
+// pathIn returns the path that a variable holds. No shell has seen it where a service or a
+// container sets it: ~ and variables in it are the hub client's to replace.
+func pathIn(name string) string {
+	path := os.ExpandEnv(os.Getenv(name))
+	if rest, own := strings.CutPrefix(path, "~"); own && (rest == "" || os.IsPathSeparator(rest[0])) {
+		if dir, err := os.UserHomeDir(); err == nil {
+			return dir + rest
+		}
+	}
+	return path
 }

@@ -157,6 +157,8 @@ func identityText(id remote.Identity) string {
 	switch {
 	case id.Repo != "" && id.SHA256 != "":
 		return fmt.Sprintf("stated as hf://%s@%s/%s with sha256 %s", id.Repo, id.Commit, id.Path, id.SHA256)
+	case id.Repo != "" && id.ETag == "":
+		return fmt.Sprintf("stated as hf://%s@%s/%s", id.Repo, id.Commit, id.Path)
 	case id.Repo != "":
 		return fmt.Sprintf("stated as hf://%s@%s/%s with etag %s", id.Repo, id.Commit, id.Path, id.ETag)
 	case id.ETag != "":
