@@ -29,7 +29,9 @@ Flags:
 
 Exit codes:
   0  the headers are sound; there may be warnings
-  2  they cannot be read, or an error in them makes numbers wrong
+  1  they say another number of experts than there is
+  2  they cannot be read, an error in them makes numbers wrong, or llama.cpp
+     does not load the model
   75 not now: a disk, the network or memory failed; try again
 
 Examples:
@@ -100,9 +102,18 @@ func inspectAction(con *ui.Console, c *cli.Context) error {
 		inspect.Show(con, in)
 		showVerdict(con, c, verdict)
 		describeFetched(con, m)
-		return in.ListedErrors()
+		return inspected(m, in, in.ListedErrors())
 	}
-	return cmp.Or(inspect.Unsound(m), in.Wrong())
+	return inspected(m, in, cmp.Or(inspect.Unsound(m), in.Wrong(), in.NotLoading()))
+}
+
+// inspected tells an error about headers that cannot be relied on from one about a sound
+// model that has another number of experts than it says.
+func inspected(m *gguf.Model, in *inspect.Inspection, err error) error {
+	if err != nil && inspect.Unsound(m) == nil && in.Wrong() != nil {
+		return difference{err}
+	}
+	return err
 }
 
 // checkInspectFlags refuses flags of which one has no place beside the other.

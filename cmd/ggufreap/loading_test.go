@@ -49,11 +49,13 @@ func TestNotLoadable(t *testing.T) {
 			c.damage(&s)
 			source := write(t, s, gguf.Split{Shards: 1 + i%2*2})[0]
 
-			r := ggufreap(t, "inspect", source)
-			if r.code != exitFailed || !strings.Contains(r.stdout, c.want) || !strings.Contains(r.stderr, "llama.cpp does not load the model") {
-				t.Errorf("inspect: exit %d\n%s%s", r.code, r.stdout, r.stderr)
+			for _, line := range [][]string{{"inspect", source}, {"inspect", "--json", source}} {
+				r := ggufreap(t, line...)
+				if r.code != exitFailed || !strings.Contains(r.stdout+r.stderr, c.want) || !strings.Contains(r.stderr, "llama.cpp does not load the model") {
+					t.Errorf("%s: exit %d\n%s%s", line, r.code, r.stdout, r.stderr)
+				}
 			}
-			r = ggufreap(t, "verify", "--json", source)
+			r := ggufreap(t, "verify", "--json", source)
 			var report struct {
 				Findings []struct{ Kind, What string }
 			}

@@ -38,6 +38,11 @@ import (
 // what it should be.
 var errDiffers = errors.New("the model is not what it should be")
 
+// A difference is an error that says so itself.
+type difference struct{ error }
+
+func (d difference) Is(target error) bool { return target == errDiffers }
+
 func main() {
 	crashBySignal()
 	tuneCollector()
@@ -99,7 +104,7 @@ func conclude(ctx context.Context, con *ui.Console, err error) int {
 		return exitInterrupted
 	}
 	code := exitCode(err)
-	if code == exitFailed || code == exitTryAgain {
+	if _, said := errors.AsType[difference](err); said || code == exitFailed || code == exitTryAgain {
 		con.Fail(hub.Explain(explainPointer(explainName(err))))
 	}
 	return code

@@ -54,6 +54,7 @@ type Inspection struct {
 	noMetadata    bool          // the first shard is missing or cannot be read
 	wrong         *gguf.Problem // the expert count, when tensors contradict the key
 	loading       int           // of the errors, those for which llama.cpp does not load it
+	notLoading    error         // the first of them
 	statedTensors uint64        // of all shards, when some are not there and the others tell
 }
 

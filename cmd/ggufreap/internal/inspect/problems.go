@@ -30,6 +30,10 @@ func (in *Inspection) ListedErrors() error {
 	}
 }
 
+// NotLoading is the first error for which llama.cpp does not load the model, nil when there is
+// none.
+func (in *Inspection) NotLoading() error { return in.notLoading }
+
 // addProblems lists what is wrong with a model's files, what is odd about its headers, and
 // what keeps llama.cpp from loading it. Of what is odd it leaves out what is about the same
 // keys.
@@ -39,7 +43,9 @@ func (in *Inspection) addProblems(m *gguf.Model, warnings []gguf.Problem) {
 	for _, p := range loading {
 		said[p.Where] = p.Tensor == ""
 		if p.Severity == gguf.Error {
-			in.loading++
+			if in.loading++; in.loading == 1 {
+				in.notLoading = fmt.Errorf("%v; llama.cpp does not load the model", p)
+			}
 		}
 	}
 	warnings = slices.DeleteFunc(warnings, func(p gguf.Problem) bool { return said[p.Where] })
