@@ -91,6 +91,9 @@ func newPiece(f *File, off, end int64) *piece {
 	return p
 }
 
+// memory is what the piece takes once all of it has come.
+func (p *piece) memory() int64 { return int64(len(p.chunks)) * chunkSize }
+
 // room is the rest of the chunk that the next bytes belong to.
 func (p *piece) room() []byte {
 	p.mu.Lock()
@@ -216,7 +219,7 @@ type queue struct {
 
 	mu      sync.Mutex
 	waiting []*piece
-	used    int64 // bytes of the pieces that were started and not dropped
+	used    int64 // memory of the pieces that were started and not dropped
 }
 
 // add announces a piece.
@@ -231,7 +234,7 @@ func (q *queue) add(p *piece) {
 func (q *queue) startSome() {
 	for len(q.waiting) > 0 {
 		p := q.waiting[0]
-		if q.used > 0 && q.used+p.end-p.off > budget {
+		if q.used > 0 && q.used+p.memory() > budget {
 			return
 		}
 		q.waiting = q.waiting[1:]
@@ -241,7 +244,7 @@ func (q *queue) startSome() {
 
 func (q *queue) start(p *piece) {
 	p.started, p.counted = true, true
-	q.used += p.end - p.off
+	q.used += p.memory()
 	q.client.group.Go(func() { p.finish(p.file.fetchKept(q.client.ctx, p.off, p.end, p)) })
 }
 
@@ -265,26 +268,19 @@ func (q *queue) release(p *piece) {
 	defer q.mu.Unlock()
 	if p.counted {
 		p.counted = false
-		q.used -= p.end - p.off
+		q.used -= p.memory()
 		q.startSome()
 	}
 }
 
-// A pool keeps chunks to be used again.
+// A pool keeps chunks, each with room for chunkSize bytes, to be used again.
 type pool struct {
 	mu    sync.Mutex
 	spare [][]byte // of chunkSize
 }
 
-// leastPooled is how much must be wanted for a whole chunk to be taken: memory is counted by
-// what is wanted.
-const leastPooled = chunkSize * 3 / 4
-
-// get returns memory for n bytes.
+// get returns memory for at most chunkSize bytes.
 func (c *pool) get(n int64) []byte {
-	if n < leastPooled {
-		return make([]byte, n)
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if last := len(c.spare) - 1; last >= 0 {
@@ -298,7 +294,7 @@ func (c *pool) get(n int64) []byte {
 func (c *pool) put(chunk []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if cap(chunk) == chunkSize && int64(len(c.spare)) < budget/chunkSize {
+	if int64(len(c.spare)) < budget/chunkSize {
 		c.spare = append(c.spare, chunk)
 	}
 }
