@@ -26,9 +26,9 @@ test-dist: ## that two clones give the same archives, and that one works
 # The engine tests run models in llama.cpp, which "engine" installs once; "tools" installs the
 # programs that others compare with.
 .PHONY: test
-test: engine tools ## all tests, about two minutes on two quiet cores
+test: engine tools ## all tests, about three minutes on two quiet cores
 	@echo "running the tests of the libraries and commands, then those beside other readers of GGUF:"
-	@echo "about two minutes on two quiet cores, a minute more when all is to be compiled"
+	@echo "about three minutes on two quiet cores, a minute more when all is to be compiled"
 	go test ./...
 	cd testdata/peer && go test ./...
 
