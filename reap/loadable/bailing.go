@@ -77,8 +77,7 @@ func bailingmoe3(l *loader) {
 	}
 	l.vocabularyTensors(false)
 	l.eachBlock(l.blocks, func(i int) {
-		l.optional = i >= l.trunk && l.trunkOnly()
-		l.unused = i >= l.trunk
+		l.beginBlock(i)
 		l.need(i, "attn_norm.weight", l.E)
 		if i < l.trunk && l.keyless(i) {
 			l.bailingDelta(i, conv, head)
@@ -97,9 +96,7 @@ func bailingmoe3(l *loader) {
 		l.mixture(i, width)
 		l.shared(i, shared)
 		if i >= l.trunk {
-			l.need(i, "nextn.eh_proj.weight", 2*l.E, l.E)
-			l.need(i, "nextn.enorm.weight", l.E)
-			l.need(i, "nextn.hnorm.weight", l.E)
+			l.draftInput(i)
 			l.need(i, "layer_output_norm.weight", l.E)
 		}
 	})
@@ -119,10 +116,7 @@ func (l *loader) wantSafeGate() {
 
 func (l *loader) bailingDelta(block int, conv, head uint64) {
 	inner := head * l.heads(0)
-	for _, name := range []string{"ssm_conv1d_q.weight", "ssm_conv1d_k.weight", "ssm_conv1d_v.weight"} {
-		l.need(block, name, conv, 1, inner)
-	}
-	l.queryKeyValue(block, inner, inner, inner)
+	l.convolved(block, conv, inner)
 	l.need(block, "ssm_f_a.weight", l.E, inner)
 	l.need(block, "ssm_beta.weight", l.E, l.heads(0))
 	l.need(block, "ssm_a", 1, l.heads(0))

@@ -25,8 +25,7 @@ func deepseek2(l *loader) {
 	}
 	l.vocabularyTensors(false)
 	l.eachBlock(l.blocks, func(i int) {
-		l.unused = i >= l.trunk
-		l.optional = l.unused && l.trunkOnly()
+		l.beginBlock(i)
 		l.need(i, "attn_norm.weight", l.E)
 		l.compressed(i, a, latent)
 		l.need(i, "ffn_norm.weight", l.E)
@@ -140,8 +139,7 @@ func deepseek32(l *loader) {
 	}
 	l.vocabularyTensors(false)
 	l.eachBlock(l.blocks, func(i int) {
-		l.unused = i >= l.trunk
-		l.optional = l.unused && l.trunkOnly()
+		l.beginBlock(i)
 		l.need(i, "attn_norm.weight", l.E)
 		l.query(i, a)
 		l.latentKeyValue(i, a)

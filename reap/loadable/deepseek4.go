@@ -33,20 +33,10 @@ func deepseek4(l *loader) {
 		return
 	}
 	l.vocabularyTensors(true)
-	l.need(outer, "output_hc_fn.weight", streams*l.E, streams)
-	l.need(outer, "output_hc_base.weight", streams)
-	l.need(outer, "output_hc_scale.weight", 1)
+	l.hyperOutput(streams)
 	l.eachBlock(l.blocks, func(i int) {
 		l.unused = i >= l.trunk
-		l.need(i, "attn_norm.weight", l.E)
-		l.need(i, "attn_sinks.weight", l.heads(0))
-		l.need(i, "attn_q_a.weight", l.E, c.qRank)
-		l.need(i, "attn_q_a_norm.weight", c.qRank)
-		l.need(i, "attn_q_b.weight", c.qRank, l.q(0))
-		l.need(i, "attn_kv.weight", l.E, l.keyLen)
-		l.need(i, "attn_kv_a_norm.weight", l.keyLen)
-		l.needReshaped(i, "attn_output_a.weight", l.q(0)/groups, rank, groups)
-		l.need(i, "attn_output_b.weight", groups*rank, l.E)
+		l.attention4(i, c.qRank, groups, rank)
 		l.hyperConnections(i, streams)
 		l.compressed4(i, compressor{ratios(i), c.qRank, c.heads, c.head})
 		if uint64(i) < hashed {
@@ -97,6 +87,27 @@ func (l *loader) ratios() func(block int) uint64 {
 	return each
 }
 
+// attention4 asks for a layer's attention, whose output is projected by groups of heads.
+func (l *loader) attention4(block int, qRank, groups, rank uint64) {
+	l.need(block, "attn_norm.weight", l.E)
+	l.need(block, "attn_sinks.weight", l.heads(0))
+	l.need(block, "attn_q_a.weight", l.E, qRank)
+	l.need(block, "attn_q_a_norm.weight", qRank)
+	l.need(block, "attn_q_b.weight", qRank, l.q(0))
+	l.need(block, "attn_kv.weight", l.E, l.keyLen)
+	l.need(block, "attn_kv_a_norm.weight", l.keyLen)
+	l.needReshaped(block, "attn_output_a.weight", l.q(0)/groups, rank, groups)
+	l.need(block, "attn_output_b.weight", groups*rank, l.E)
+}
+
+// hyperOutput asks for what makes one stream of all before the output.
+func (l *loader) hyperOutput(streams uint64) {
+	l.need(outer, "output_hc_fn.weight", streams*l.E, streams)
+	l.need(outer, "output_hc_base.weight", streams)
+	l.need(outer, "output_hc_scale.weight", 1)
+}
+
+// hyperConnections asks for what mixes the streams around attention and experts.
 func (l *loader) hyperConnections(block int, streams uint64) {
 	mixed := (2 + streams) * streams
 	for _, part := range []string{"attn", "ffn"} {

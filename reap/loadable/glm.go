@@ -17,8 +17,7 @@ func glm4moe(l *loader) {
 	l.vocabularyTensors(false)
 	width = l.expertWidth(width)
 	l.eachBlock(l.blocks, func(i int) {
-		l.unused = i >= l.trunk
-		l.optional = l.unused && l.trunkOnly()
+		l.beginBlock(i)
 		l.need(i, "attn_norm.weight", l.E)
 		l.grouped(i, 1)
 		l.need(i, "attn_output.weight", l.keyLen*l.heads(0), l.E)
@@ -61,8 +60,7 @@ func glmDSA(l *loader) {
 	}
 	l.vocabularyTensors(false)
 	l.eachBlock(l.blocks, func(i int) {
-		l.unused = i >= l.trunk
-		l.optional = l.unused && l.trunkOnly()
+		l.beginBlock(i)
 		l.need(i, "attn_norm.weight", l.E)
 		l.compressed(i, a, latent)
 		l.need(i, "ffn_norm.weight", l.E)

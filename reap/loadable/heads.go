@@ -80,6 +80,14 @@ func (l *loader) slideListed() {
 // hasWindow reads the length of the sliding window, and reports whether there is one.
 func (l *loader) hasWindow() bool { return l.keyOr("attention.sliding_window", 0) > 0 }
 
+// mayWindow is slideEvery for an architecture that also loads without a sliding window.
+func (l *loader) mayWindow(usual uint64, fullFirst bool) {
+	if l.hasWindow() {
+		l.may(gguf.Float32, "rope.freq_base_swa")
+		l.slideEvery(usual, fullFirst)
+	}
+}
+
 // clamps reads the bounds of the gate of every block.
 func (l *loader) clamps(blocks int) {
 	l.checkList("swiglu_clamp_exp", gguf.Float32, blocks)

@@ -134,9 +134,7 @@ func nemotronHMoE(l *loader) {
 			l.want(i, "attn_output.bias", l.E)
 			l.need(i, "post_attention_norm.weight", l.E)
 			l.nemotronExperts(i, in, l.expertWidth(width), shared)
-			l.need(i, "nextn.eh_proj.weight", 2*l.E, l.E)
-			l.need(i, "nextn.enorm.weight", l.E)
-			l.need(i, "nextn.hnorm.weight", l.E)
+			l.draftInput(i)
 			l.need(i, "nextn.shared_head_norm.weight", l.E)
 		case l.ff(i) == 0 && l.keyless(i):
 			l.need(i, "attn_norm.weight", l.E)

@@ -96,16 +96,21 @@ func (l *loader) kimiExperts(block int, latent, width, shared uint64) {
 func (l *loader) kda(block int, conv, head uint64) {
 	heads := l.heads(0)
 	inner := head * heads
-	for _, name := range []string{"ssm_conv1d_q.weight", "ssm_conv1d_k.weight", "ssm_conv1d_v.weight"} {
-		l.need(block, name, conv, 1, inner)
-	}
-	l.queryKeyValue(block, inner, inner, inner)
+	l.convolved(block, conv, inner)
 	l.need(block, "ssm_f_a.weight", l.E, head)
 	l.need(block, "ssm_f_b.weight", head, inner)
 	l.need(block, "ssm_beta.weight", l.E, heads)
 	l.need(block, "ssm_dt.bias", inner)
 	l.need(block, "ssm_norm.weight", head)
 	l.need(block, "attn_output.weight", inner, l.E)
+}
+
+// convolved asks for queries, keys and values of a linear attention, with a convolution each.
+func (l *loader) convolved(block int, conv, inner uint64) {
+	for _, name := range []string{"ssm_conv1d_q.weight", "ssm_conv1d_k.weight", "ssm_conv1d_v.weight"} {
+		l.need(block, name, conv, 1, inner)
+	}
+	l.queryKeyValue(block, inner, inner, inner)
 }
 
 // mla asks for latent attention in the form that may leave the query uncompressed.

@@ -114,11 +114,7 @@ func lladaMoE(l *loader) {
 func mellum(l *loader) {
 	l.must(gguf.Float32, rmsEpsilon)
 	width := l.key("expert_feed_forward_length")
-	if l.hasWindow() {
-		l.may(gguf.Float32, "rope.freq_base_swa")
-		l.slideEvery(4, false)
-	}
-	if l.stopped {
+	if l.mayWindow(4, false); l.stopped {
 		return
 	}
 	l.vocabularyTensors(true)
@@ -135,11 +131,7 @@ func smallthinker(l *loader) {
 	l.must(gguf.Float32, rmsEpsilon)
 	width := l.keyOr("expert_feed_forward_length", 0)
 	l.keyOr("expert_gating_func", 0)
-	if l.hasWindow() {
-		l.may(gguf.Float32, "rope.freq_base_swa")
-		l.slideEvery(4, true)
-	}
-	if l.stopped {
+	if l.mayWindow(4, true); l.stopped {
 		return
 	}
 	l.vocabularyTensors(false)
@@ -221,11 +213,7 @@ func afmoe(l *loader) {
 	dense := l.keyOr("leading_dense_block_count", 0)
 	width, shared := l.key("expert_feed_forward_length"), l.key("expert_shared_count")
 	l.keyOr("expert_gating_func", 0)
-	if l.hasWindow() {
-		l.may(gguf.Float32, "rope.freq_base_swa")
-		l.slideEvery(4, false)
-	}
-	if l.stopped {
+	if l.mayWindow(4, false); l.stopped {
 		return
 	}
 	l.vocabularyTensors(false)
@@ -258,11 +246,7 @@ func laguna(l *loader) {
 		shared = stated
 	}
 	l.keyOr("expert_gating_func", 0)
-	if l.hasWindow() {
-		l.may(gguf.Float32, "rope.freq_base_swa")
-		l.slideEvery(4, true)
-	}
-	if l.stopped {
+	if l.mayWindow(4, true); l.stopped {
 		return
 	}
 	l.vocabularyTensors(false)

@@ -107,11 +107,16 @@ func (l *loader) shared(block int, width uint64) {
 	l.need(block, "ffn_up_shexp.weight", l.E, width)
 }
 
-// nextToken asks for what a draft block has besides those of a common one.
-func (l *loader) nextToken(block int) {
+// draftInput asks for what joins the last token with the model's state before a draft block.
+func (l *loader) draftInput(block int) {
 	l.need(block, "nextn.eh_proj.weight", 2*l.E, l.E)
 	l.need(block, "nextn.enorm.weight", l.E)
 	l.need(block, "nextn.hnorm.weight", l.E)
+}
+
+// nextToken asks for what a draft block has besides those of a common one.
+func (l *loader) nextToken(block int) {
+	l.draftInput(block)
 	l.want(block, "nextn.embed_tokens.weight", l.E, l.V)
 	l.want(block, "nextn.shared_head_head.weight", l.E, l.V)
 	l.want(block, "nextn.shared_head_norm.weight", l.E)

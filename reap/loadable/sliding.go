@@ -25,8 +25,7 @@ func cohere2MoE(l *loader) {
 	}
 	l.vocabularyTensors(false)
 	l.eachBlock(l.blocks, func(i int) {
-		l.unused = i >= l.trunk
-		l.optional = l.unused && l.trunkOnly()
+		l.beginBlock(i)
 		l.attention(i, l.q(0), l.v(0), l.v(0))
 		if !l.unused && uint64(i) < dense {
 			l.dense(i, l.ff(0))
@@ -65,8 +64,7 @@ func hyV3(l *loader) {
 	}
 	l.vocabularyTensors(false)
 	l.eachBlock(l.blocks, func(i int) {
-		l.unused = i >= l.trunk
-		l.optional = l.unused && l.trunkOnly()
+		l.beginBlock(i)
 		l.attention(i, l.q(0), l.k(0), l.v(0))
 		l.headNorms(i, l.keyLen, l.keyLen)
 		l.need(i, "ffn_norm.weight", l.E)
@@ -94,8 +92,7 @@ func mimo2(l *loader) {
 	}
 	l.vocabularyTensors(true)
 	l.eachBlock(l.blocks, func(i int) {
-		l.unused = i >= l.trunk
-		l.optional = l.unused && l.trunkOnly()
+		l.beginBlock(i)
 		l.need(i, "attn_norm.weight", l.E)
 		l.queryKeyValue(i, l.keyLen*l.heads(i), l.k(i), l.v(i))
 		l.need(i, "attn_output.weight", l.valueLen*l.heads(i), l.E)
@@ -129,8 +126,7 @@ func step35(l *loader) {
 	l.vocabularyTensors(true)
 	l.rotations(l.mostRotated())
 	l.eachBlock(l.blocks, func(i int) {
-		l.unused = i >= l.trunk
-		l.optional = l.unused && l.trunkOnly()
+		l.beginBlock(i)
 		l.need(i, "attn_norm.weight", l.E)
 		l.queryKeyValue(i, l.keyLen*l.heads(i), l.k(i), l.v(i))
 		l.need(i, "attn_output.weight", l.valueLen*l.heads(i), l.E)

@@ -202,6 +202,13 @@ func (l *loader) eachBlock(blocks int, ask func(block int)) {
 	}
 }
 
+// beginBlock says what the tensors of a draft block are: not used, and optional where the drafts
+// lie in another file.
+func (l *loader) beginBlock(block int) {
+	l.unused = block >= l.trunk
+	l.optional = l.unused && l.trunkOnly()
+}
+
 // needDrafts wants the draft blocks in this file.
 func (l *loader) needDrafts() {
 	var absent []int
