@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"maps"
 	"slices"
 )
 
@@ -47,7 +48,7 @@ func (d *Document) linkSetup(r *Row, fs *Faults) {
 		return
 	}
 	r.Setup = d.Setups[i]
-	for _, name := range sortedNames(r.Values) {
+	for _, name := range slices.Sorted(maps.Keys(r.Values)) {
 		if r.Setup.Values[name] != nil {
 			fs.add(r.Line, "row %q and its setup %q both state %s: where they differ, both belong into one list with their sources", r.ID, r.setupName, name)
 		}
@@ -58,7 +59,7 @@ func (d *Document) linkSources(f Facts, fs *Faults) {
 	if f.Source != "" && d.source(f.Source) == nil {
 		fs.add(f.Line, "no source %q", f.Source)
 	}
-	for _, name := range sortedNames(f.Values) {
+	for _, name := range slices.Sorted(maps.Keys(f.Values)) {
 		for _, s := range f.Values[name].Statements {
 			if s.Source != "" && s.Source != f.Source && d.source(s.Source) == nil {
 				fs.add(s.Line, "no source %q", s.Source)

@@ -2,7 +2,9 @@ package evidence
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"ggufreap/gguf/words"
@@ -108,7 +110,7 @@ func (d *Document) Controlled() bool {
 }
 
 func (d *Document) checkFacts(what string, f Facts, matched bool) {
-	for _, name := range sortedNames(f.Values) {
+	for _, name := range slices.Sorted(maps.Keys(f.Values)) {
 		for _, s := range f.Values[name].Statements {
 			for _, text := range []string{s.Text, s.Note, s.Method, s.Label} {
 				d.checkText(s.Line, what+": "+name, text, matched)

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -83,18 +84,9 @@ func (r *reader) members(n *yaml.Node, what string, known map[string]func(*yaml.
 		case other != nil:
 			other(key, value)
 		default:
-			r.faults.add(key.Line, "%s has %q, want %s", what, key.Value, strings.Join(sortedNames(known), ", "))
+			r.faults.add(key.Line, "%s has %q, want %s", what, key.Value, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 	}
-}
-
-func sortedNames[T any](m map[string]T) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // items calls read for each item of a list.
@@ -232,7 +224,7 @@ func (r *reader) day(n *yaml.Node, what, s string) string {
 func (r *reader) setup(key, n *yaml.Node) {
 	s := &Setup{Name: key.Value, Facts: newFacts(key.Line)}
 	r.facts(n, "setup "+key.Value, &s.Facts, nil)
-	for _, name := range sortedNames(s.Values) {
+	for _, name := range slices.Sorted(maps.Keys(s.Values)) {
 		if f, ok := findField(name); ok && (f.part == result || f.part == scoring) {
 			r.faults.add(s.Line, "setup %q has %s, which belongs to a row", s.Name, name)
 		}
