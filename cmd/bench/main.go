@@ -46,23 +46,15 @@ func run() error {
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	for _, tool := range []string{"go", "sh", "cp", "sync", "xargs", "openssl", "curl", "sha256sum"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			return fmt.Errorf("%q is needed and not there (on Debian: apt-get install coreutils findutils openssl curl)", tool)
-		}
+	if err := checkTools(); err != nil {
+		return err
 	}
 	work, err := os.MkdirTemp(*dir, "ggufreap-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(work)
-	interrupted := make(chan os.Signal, 1)
-	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		<-interrupted
-		os.RemoveAll(work)
-		os.Exit(2)
-	}()
+	removeWhenEnded(work)
 	b := &bench{dir: work, runs: max(*runs, 1)}
 	if *simulated {
 		return errors.Join(b.run(b.simulated()), b.simulate())
@@ -74,19 +66,35 @@ func run() error {
 		return err
 	}
 	b.describe()
-	if *remote {
-		return errors.Join(b.simulate(), b.remote())
-	}
-	if err := b.compare(); err != nil {
-		return err
-	}
-	if err := b.curve(); err != nil {
-		return err
-	}
-	if err := b.realSize(); err != nil {
-		return err
+	if !*remote {
+		for _, table := range []func() error{b.compare, b.curve, b.realSize} {
+			if err := table(); err != nil {
+				return err
+			}
+		}
 	}
 	return errors.Join(b.simulate(), b.remote())
+}
+
+// checkTools wants the programs that commands are timed beside.
+func checkTools() error {
+	for _, tool := range []string{"go", "sh", "cp", "sync", "xargs", "openssl", "curl", "sha256sum"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return fmt.Errorf("%q is needed and not there (on Debian: apt-get install coreutils findutils openssl curl)", tool)
+		}
+	}
+	return nil
+}
+
+// removeWhenEnded removes the folder when the program is interrupted.
+func removeWhenEnded(dir string) {
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-interrupted
+		os.RemoveAll(dir)
+		os.Exit(2)
+	}()
 }
 
 // A bench is a folder with the program and its models, and how often to run.

@@ -42,7 +42,36 @@ Examples:
 // argument for a topic that it does not know.
 func init() { cli.HelpFlag = nil }
 
-// newApp makes the command line. A new command is one more line here, and one file.
+// commands are those that help lists, in its order. A new command is one more line here, and
+// one file.
+func commands(con *ui.Console, app *cli.App) []*cli.Command {
+	return []*cli.Command{
+		inspectCommand(con),
+		pinCommand(con),
+		calibrateCommand(con),
+		planCommand(con),
+		pruneCommand(con),
+		reshardCommand(con),
+		assembleCommand(con),
+		editCommand(con),
+		diffCommand(con),
+		verifyCommand(con),
+		repairCommand(con),
+		evidenceCommand(con),
+		reportCommand(con),
+		cardCommand(con),
+		signCommand(con),
+		engineCommand(con),
+		schemaCommand(con),
+		demoCommand(con),
+		completionCommand(con),
+		versionCommand(con),
+		manCommand(con, app),
+		helpCommand(con, app),
+	}
+}
+
+// newApp makes the command line.
 func newApp(con *ui.Console) *cli.App {
 	app := &cli.App{
 		Name:                      "ggufreap",
@@ -55,55 +84,36 @@ func newApp(con *ui.Console) *cli.App {
 		Writer:                    con.Out,
 		ErrWriter:                 con.Err,
 		ExitErrHandler:            func(*cli.Context, error) {}, // run decides the exit code
-		Commands: []*cli.Command{
-			inspectCommand(con),
-			pinCommand(con),
-			calibrateCommand(con),
-			planCommand(con),
-			pruneCommand(con),
-			reshardCommand(con),
-			assembleCommand(con),
-			editCommand(con),
-			diffCommand(con),
-			verifyCommand(con),
-			repairCommand(con),
-			evidenceCommand(con),
-			reportCommand(con),
-			cardCommand(con),
-			signCommand(con),
-			engineCommand(con),
-			schemaCommand(con),
-			demoCommand(con),
-			completionCommand(con),
-			versionCommand(con),
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show the help of the program"},
+			&cli.BoolFlag{Name: "version", Usage: "show the version of this program"},
 		},
 	}
-	app.Commands = append(app.Commands, manCommand(con, app), helpCommand(con, app))
+	app.Commands = commands(con, app)
 	for _, cmd := range app.Commands {
 		args.Prepare(cmd)
 	}
 	app.Commands = append(app.Commands, completeCommand(con, app))
-	app.Flags = []cli.Flag{
-		&cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show the help of the program"},
-		&cli.BoolFlag{Name: "version", Usage: "show the version of this program"},
-	}
 	app.OnUsageError = func(_ *cli.Context, err error, _ bool) error {
 		return args.ExplainUsage(err, &cli.Command{Flags: app.Flags})
 	}
-	app.Action = func(c *cli.Context) error {
-		switch {
-		case c.Bool("help"):
-			con.Printf("%s", help.App(app))
-			return nil
-		case c.Bool("version"):
-			return printVersion(con, false)
-		case c.NArg() == 0:
-			fmt.Fprint(con.Err, help.App(app))
-			return args.Usagef("no command given")
-		}
-		return unknownCommand(app, c.Args().First())
-	}
+	app.Action = func(c *cli.Context) error { return withoutCommand(con, c) }
 	return app
+}
+
+// withoutCommand answers a command line that names no command of ours.
+func withoutCommand(con *ui.Console, c *cli.Context) error {
+	switch {
+	case c.Bool("help"):
+		con.Printf("%s", help.App(c.App))
+		return nil
+	case c.Bool("version"):
+		return printVersion(con, false)
+	case c.NArg() == 0:
+		fmt.Fprint(con.Err, help.App(c.App))
+		return args.Usagef("no command given")
+	}
+	return unknownCommand(c.App, c.Args().First())
 }
 
 func unknownCommand(app *cli.App, name string) error {

@@ -50,17 +50,9 @@ func assembleScores(con *ui.Console, c *cli.Context, named string) error {
 		return err
 	}
 	output, _, _ := calibration.ParsePartName(named)
-	for _, file := range []struct {
-		path string
-		data []byte
-	}{{output + ".npz", npz}, {output + ".json", scores}} {
-		if _, err := files.Write(file.path, c.Bool("force"), paths, files.Bytes(file.data)); err != nil {
-			return err
-		}
-		sum := manifest.Sum(sha256.Sum256(file.data))
-		a.Files = append(a.Files, fileDocument{document.Text(filepath.Base(file.path)), int64(len(file.data)), sum.String()})
+	if err := a.writeScores(c, output, npz, scores, paths); err != nil {
+		return err
 	}
-	a.Joined = true
 	if c.Bool("json") {
 		return con.JSON(a)
 	}
@@ -71,6 +63,22 @@ func assembleScores(con *ui.Console, c *cli.Context, named string) error {
 	}
 	con.Field("written", "%s", text.Safe(output+".npz"))
 	con.Field("", "%s", text.Safe(output+".json"))
+	return nil
+}
+
+// writeScores writes both forms of scores that were joined.
+func (a *assembly) writeScores(c *cli.Context, output string, npz, scores []byte, sources []string) error {
+	for _, file := range []struct {
+		path string
+		data []byte
+	}{{output + ".npz", npz}, {output + ".json", scores}} {
+		if _, err := files.Write(file.path, c.Bool("force"), sources, files.Bytes(file.data)); err != nil {
+			return err
+		}
+		sum := manifest.Sum(sha256.Sum256(file.data))
+		a.Files = append(a.Files, fileDocument{document.Text(filepath.Base(file.path)), int64(len(file.data)), sum.String()})
+	}
+	a.Joined = true
 	return nil
 }
 

@@ -69,13 +69,8 @@ func choose(con *ui.Console, c *cli.Context, s *source) (*choice, error) {
 	if ch.scores, ch.measured, err = readScores(con, c, s, criterion, &rules); err != nil {
 		return nil, err
 	}
-	if path := c.String("always-keep"); path != "" {
-		always, input, err := readAlways(c, path, s.experts)
-		if err != nil {
-			return nil, err
-		}
-		ch.always, rules.AlwaysKeep = always, input.File
-		ch.scores.Criterion.Inputs = append(ch.scores.Criterion.Inputs, input)
+	if err := ch.alwaysKeep(c, s, &rules); err != nil {
+		return nil, err
 	}
 	keep, err := keepCount(c, s, ch.scores.Criterion)
 	if err != nil {
@@ -85,24 +80,47 @@ func choose(con *ui.Console, c *cli.Context, s *source) (*choice, error) {
 	if ch.plan, err = reap.Choose(s.experts, ch.scores, keep, options); err != nil {
 		return nil, s.named(explainFlat(err, s.experts, ch.scores, keep, options))
 	}
+	if err := ch.complete(c, s); err != nil {
+		return nil, err
+	}
+	warnOfTies(con, s.experts, ch)
+	s.claim(ch.plan)
+	return ch, nil
+}
+
+// alwaysKeep reads the experts that --always-keep names.
+func (ch *choice) alwaysKeep(c *cli.Context, s *source, rules *reap.Rules) error {
+	path := c.String("always-keep")
+	if path == "" {
+		return nil
+	}
+	always, input, err := readAlways(c, path, s.experts)
+	if err != nil {
+		return err
+	}
+	ch.always, rules.AlwaysKeep = always, input.File
+	ch.scores.Criterion.Inputs = append(ch.scores.Criterion.Inputs, input)
+	return nil
+}
+
+// complete puts into the plan what follows from how it was chosen.
+func (ch *choice) complete(c *cli.Context, s *source) error {
 	if name := c.String("preset"); name != "" {
 		preset, err := reap.FindPreset(name)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		ch.plan.Shards = preset.Shards
 	}
 	digest, err := manifest.DigestOf(ch.scores)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	ch.plan.ScoresDigest = digest.String()
 	if ch.measured != nil {
 		ch.plan.Coverage = coverageOf(s, ch)
 	}
-	warnOfTies(con, s.experts, ch)
-	s.claim(ch.plan)
-	return ch, nil
+	return nil
 }
 
 // coverageOf says how much of what was measured the plan keeps.

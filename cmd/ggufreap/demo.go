@@ -50,12 +50,6 @@ func demoCommand(con *ui.Console) *cli.Command {
 	}
 }
 
-// A demoStep is a command of ours, and what it is for.
-type demoStep struct {
-	why  string
-	args []string
-}
-
 func demoAction(con *ui.Console, c *cli.Context) error {
 	if err := args.None(c); err != nil {
 		return err
@@ -70,40 +64,67 @@ func demoAction(con *ui.Console, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	var (
-		pin     = filepath.Join(dir, "source.pin.json.zst")
-		plan    = filepath.Join(dir, release.PlanName)
-		release = filepath.Join(dir, "release")
-	)
-	steps := []demoStep{{"Record hashes of its files, tensors and experts", []string{"pin", "-o", pin, files[0]}}}
-	choice := []string{"plan", "--preset", "reap568", "--pin", pin, "-o", plan}
-	check := []string{"verify", "--source-pin", pin, "--expect", "experts=568,shards=14"}
-	why := "Choose 568 of the 896 experts in every layer"
-	if e, err := engines.Usable(c.Context, ""); err == nil {
-		e.Close()
-		scores := filepath.Join(dir, "source.scores.npz")
-		steps = append(steps, demoStep{"Measure its experts in llama.cpp, on text that it writes itself", []string{"calibrate", "--self-text", "2048", "-o", scores, files[0]}})
-		choice = append(choice, "--from", scores)
-		check = append(check, "--engine")
-		why += ".\nIts weights are random, and no text reaches all of its experts: among those that none\nreached the choice is a tie, as the plan says"
-	} else if c.Context.Err() != nil {
+	measures, err := canMeasure(con, c.Context)
+	if err != nil {
 		return err
-	} else {
-		con.Printf("\nIts experts are not measured but ranked by a proxy, since no llama.cpp can be used here:\n%s.\n\"ggufreap help engine\" says where to get it.\n", text.Safe(err.Error()))
 	}
-	for _, step := range append(steps,
-		demoStep{why, append(choice, files[0])},
-		demoStep{"Write the model that keeps them, in fourteen shards", []string{"prune", "--plan", plan, "--source-pin", pin, "--shards", "14", "-o", release, files[0]}},
-		demoStep{"Check the release, and that all its bytes are the source's", append(check, release)},
-	) {
+	for _, step := range demoSteps(dir, files[0], measures) {
 		con.Printf("\n%s\n", step.why)
 		if err := show(con, c.Context, step.args); err != nil {
 			return err
 		}
 	}
+	release := demoRelease(dir)
 	con.Printf("\nThe source is in %s, the release in %s.\n", text.Safe(source), text.Safe(release))
 	con.Printf("Any program can check it:  cd %s && sha256sum -c MANIFEST.sha256\n", args.ShellQuote(release))
 	return nil
+}
+
+// canMeasure reports whether there is a llama.cpp to measure experts with, and says what is done
+// without one.
+func canMeasure(con *ui.Console, ctx context.Context) (bool, error) {
+	e, err := engines.Usable(ctx, "")
+	if err == nil {
+		return true, e.Close()
+	}
+	if ctx.Err() != nil {
+		return false, err
+	}
+	con.Printf("\nIts experts are not measured but ranked by a proxy, since no llama.cpp can be used here:\n%s.\n\"ggufreap help engine\" says where to get it.\n", text.Safe(err.Error()))
+	return false, nil
+}
+
+func demoRelease(dir string) string { return filepath.Join(dir, "release") }
+
+// A demoStep is a command of ours, and what it is for.
+type demoStep struct {
+	why  string
+	args []string
+}
+
+// demoSteps are the way from a model to a checked release.
+func demoSteps(dir, model string, measures bool) []demoStep {
+	var (
+		pin     = filepath.Join(dir, "source.pin.json.zst")
+		scores  = filepath.Join(dir, "source.scores.npz")
+		plan    = filepath.Join(dir, release.PlanName)
+		release = demoRelease(dir)
+		why     = "Choose 568 of the 896 experts in every layer"
+		choice  = []string{"plan", "--preset", "reap568", "--pin", pin, "-o", plan}
+		check   = []string{"verify", "--source-pin", pin, "--expect", "experts=568,shards=14"}
+	)
+	steps := []demoStep{{"Record hashes of its files, tensors and experts", []string{"pin", "-o", pin, model}}}
+	if measures {
+		steps = append(steps, demoStep{"Measure its experts in llama.cpp, on text that it writes itself", []string{"calibrate", "--self-text", "2048", "-o", scores, model}})
+		choice = append(choice, "--from", scores)
+		check = append(check, "--engine")
+		why += ".\nIts weights are random, and no text reaches all of its experts: among those that none\nreached the choice is a tie, as the plan says"
+	}
+	return append(steps,
+		demoStep{why, append(choice, model)},
+		demoStep{"Write the model that keeps them, in fourteen shards", []string{"prune", "--plan", plan, "--source-pin", pin, "--shards", "14", "-o", release, model}},
+		demoStep{"Check the release, and that all its bytes are the source's", append(check, release)},
+	)
 }
 
 // show prints a command as it would be typed, and runs it.

@@ -50,31 +50,12 @@ func (d *derivative) publish(con *ui.Console, c *cli.Context, r *release.Release
 	if err := checkFactFlags(c); err != nil {
 		return err
 	}
-	add := func(name string, make func(pin *manifest.Pin) ([]byte, error)) {
-		r.Documents = append(r.Documents, release.File{Name: name, Make: make})
-	}
 	pinned := d.source.pin != nil || c.IsSet("pin-source")
 	inFolder := pinned && !c.Bool("no-source-pin")
-	source := func() *manifest.Pin {
-		if r.SourcePin != nil {
-			return r.SourcePin.Pin
-		}
-		return d.source.pin
-	}
-	encoded := func(*manifest.Pin) ([]byte, error) {
-		var b bytes.Buffer
-		err := manifest.EncodePin(&b, release.SourcePinName, source())
-		return b.Bytes(), err
-	}
-	switch {
-	case inFolder && d.source.pin != nil:
-		data, err := encoded(nil)
-		if err != nil {
+	if inFolder {
+		if err := d.addSourcePin(r); err != nil {
 			return err
 		}
-		r.Documents = append(r.Documents, release.File{Name: release.SourcePinName, Data: data})
-	case inFolder:
-		add(release.SourcePinName, encoded)
 	}
 	if err := addLicense(c, r); err != nil {
 		return err
@@ -86,10 +67,38 @@ func (d *derivative) publish(con *ui.Console, c *cli.Context, r *release.Release
 	if !c.Bool("card") {
 		return onlyForCard(c)
 	}
-	add(cardName, func(pin *manifest.Pin) ([]byte, error) {
-		f := &card.Facts{Pin: pin, Metadata: d.layout.Shards[0].Metadata, Plan: d.plan, SourcePin: source(), InFolder: inFolder, Evidence: evidence, Keys: keys.names()}
+	r.Documents = append(r.Documents, release.File{Name: cardName, Make: func(pin *manifest.Pin) ([]byte, error) {
+		f := &card.Facts{Pin: pin, Metadata: d.layout.Shards[0].Metadata, Plan: d.plan, SourcePin: d.sourcePin(r), InFolder: inFolder, Evidence: evidence, Keys: keys.names()}
 		return newCard(con, c, f)
-	})
+	}})
+	return nil
+}
+
+// sourcePin is the pin of the source: the one that is taken while the release is written, known
+// at its end, or the one that was given.
+func (d *derivative) sourcePin(r *release.Release) *manifest.Pin {
+	if r.SourcePin != nil {
+		return r.SourcePin.Pin
+	}
+	return d.source.pin
+}
+
+// addSourcePin puts in the pin of the source, at once where it is known.
+func (d *derivative) addSourcePin(r *release.Release) error {
+	encoded := func(*manifest.Pin) ([]byte, error) {
+		var b bytes.Buffer
+		err := manifest.EncodePin(&b, release.SourcePinName, d.sourcePin(r))
+		return b.Bytes(), err
+	}
+	f := release.File{Name: release.SourcePinName, Make: encoded}
+	if d.source.pin != nil {
+		data, err := encoded(nil)
+		if err != nil {
+			return err
+		}
+		f = release.File{Name: release.SourcePinName, Data: data}
+	}
+	r.Documents = append(r.Documents, f)
 	return nil
 }
 

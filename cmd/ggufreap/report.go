@@ -80,13 +80,9 @@ func reportAction(con *ui.Console, c *cli.Context) error {
 	if err := files.CheckDistinct(append(picturePaths(c, pictures), output)...); err != nil {
 		return err
 	}
-	p := &page.Page{Title: s.title, Lead: s.lead, Facts: s.facts, Foot: "Made by ggufreap report. The page loads nothing and runs nothing."}
-	for _, x := range pictures {
-		drawn, err := x.Fragment()
-		if err != nil {
-			return err
-		}
-		p.Sections = append(p.Sections, page.Section{ID: x.Name, Title: x.Title, About: x.About, Picture: drawn, Columns: x.Columns, Rows: x.Rows})
+	p, err := s.page(pictures)
+	if err != nil {
+		return err
 	}
 	if output == files.Stdin {
 		if err := writePictures(c, pictures, s.paths(c)); err != nil {
@@ -108,6 +104,19 @@ func reportAction(con *ui.Console, c *cli.Context) error {
 	}
 	con.Field("written", "%s, %s", text.Safe(output), text.Size(size))
 	return nil
+}
+
+// page is the page with the pictures.
+func (s *subject) page(pictures []*picture.Picture) (*page.Page, error) {
+	p := &page.Page{Title: s.title, Lead: s.lead, Facts: s.facts, Foot: "Made by ggufreap report. The page loads nothing and runs nothing."}
+	for _, x := range pictures {
+		drawn, err := x.Fragment()
+		if err != nil {
+			return nil, err
+		}
+		p.Sections = append(p.Sections, page.Section{ID: x.Name, Title: x.Title, About: x.About, Picture: drawn, Columns: x.Columns, Rows: x.Rows})
+	}
+	return p, nil
 }
 
 // picturePaths are the files that writePictures writes.
