@@ -110,14 +110,21 @@ func (d *document) readSaliency(root *jsondoc.Node) *Measurements {
 	d.Known(root, "", "schema", "source", "num_experts", "top_k", "engine", "settings", "inputs", "tokens", "layers", "sources")
 	d.Same(root, "num_experts", "", d.experts.Count)
 	d.Same(root, "top_k", "", d.experts.Used)
-	m := &Measurements{
+	return &Measurements{
 		Format:   "saliency JSON",
 		Source:   d.source(root),
 		Engine:   d.TextOrNull(root, "engine", ""),
 		Settings: d.settings(root),
 		Tokens:   d.Whole(root, "tokens", ""),
 		Layers:   d.layers(d.Object(root, "layers", ""), "layers.", d.saliencyLayer),
+		Inputs:   d.inputs(root),
+		Sources:  d.sources(root),
 	}
+}
+
+// inputs reads which texts were measured on.
+func (d *document) inputs(root *jsondoc.Node) []Text {
+	var inputs []Text
 	for i, n := range d.List(root, "inputs", "").Items() {
 		if i == maxInputs {
 			d.Fault("inputs", "more than %d", maxInputs)
@@ -129,8 +136,14 @@ func (d *document) readSaliency(root *jsondoc.Node) *Measurements {
 		if n.Get("label") != nil {
 			in.Label = d.Text(n, "label", path)
 		}
-		m.Inputs = append(m.Inputs, in)
+		inputs = append(inputs, in)
 	}
+	return inputs
+}
+
+// sources reads what was measured on each text.
+func (d *document) sources(root *jsondoc.Node) []Source {
+	var sources []Source
 	for i, n := range d.List(root, "sources", "").Items() {
 		if i == maxSources {
 			d.Fault("sources", "more than %d", maxSources)
@@ -148,9 +161,9 @@ func (d *document) readSaliency(root *jsondoc.Node) *Measurements {
 				d.Want(weight, path+"weight", "a number above 0")
 			}
 		}
-		m.Sources = append(m.Sources, source)
+		sources = append(sources, source)
 	}
-	return m
+	return sources
 }
 
 // settings reads how it was measured: any names, with texts. They are there for people.
