@@ -64,44 +64,53 @@ const (
 func ReadGGUFHashes(r io.Reader) (GGUFHashes, error) {
 	limited := &io.LimitedReader{R: r, N: maxHashBytes + 1}
 	lines := bufio.NewReaderSize(limited, maxHashLine)
-	seed, seen := maphash.MakeSeed(), map[uint64]bool{}
-	var rows GGUFHashes
+	list := hashList{seed: maphash.MakeSeed(), seen: map[uint64]bool{}}
 	for n := 1; ; n++ {
 		text, err := lines.ReadSlice('\n')
 		if err == io.EOF && len(text) == 0 && limited.N > 0 {
 			break
 		}
-		var row GGUFHash
 		switch {
 		case limited.N == 0:
 			err = fmt.Errorf("more than %d bytes", maxHashBytes)
 		case err == io.EOF:
 			err = errors.New("line has no line end, so the manifest may be cut short")
-		case err == nil && len(bytes.TrimSpace(text)) == 0:
-			continue
-		case err == nil:
-			row, err = parseGGUFHash(strings.TrimRight(string(text), "\r\n"))
-		}
-		var id maphash.Hash
-		id.SetSeed(seed)
-		id.WriteString(row.Algorithm + " ")
-		id.WriteString(row.Name)
-		if err == nil && len(rows) == maxHashLines {
-			err = fmt.Errorf("more than %d lines", maxHashLines)
-		}
-		if err == nil && seen[id.Sum64()] {
-			err = fmt.Errorf("%s of %q comes twice", row.Algorithm, row.Name)
+		case err == nil && len(bytes.TrimSpace(text)) > 0:
+			err = list.add(strings.TrimRight(string(text), "\r\n"))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("llama-gguf-hash manifest: line %d: %w", n, err)
 		}
-		seen[id.Sum64()] = true
-		rows = append(rows, row)
 	}
-	if len(rows) == 0 {
+	if len(list.rows) == 0 {
 		return nil, errors.New("llama-gguf-hash manifest: it has no lines")
 	}
-	return rows, nil
+	return list.rows, nil
+}
+
+// A hashList is the lines of a manifest so far, and a hash of each algorithm and name: the names
+// themselves may be long.
+type hashList struct {
+	rows GGUFHashes
+	seed maphash.Seed
+	seen map[uint64]bool
+}
+
+func (l *hashList) add(line string) error {
+	row, err := parseGGUFHash(line)
+	if err != nil {
+		return err
+	}
+	if len(l.rows) == maxHashLines {
+		return fmt.Errorf("more than %d lines", maxHashLines)
+	}
+	id := maphash.String(l.seed, row.Algorithm+" "+row.Name)
+	if l.seen[id] {
+		return fmt.Errorf("%s of %q comes twice", row.Algorithm, row.Name)
+	}
+	l.seen[id] = true
+	l.rows = append(l.rows, row)
+	return nil
 }
 
 // parseGGUFHash reads one line.

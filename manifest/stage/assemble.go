@@ -25,29 +25,14 @@ func (g *Gathering) CheckFiles(ctx context.Context) error {
 	if err := g.checkShards(); err != nil {
 		return fmt.Errorf("folder %q: %w", g.path, err)
 	}
-	type wanted struct {
-		name  string
-		part  int
-		check func() error
-	}
-	var pending []wanted
-	for i, f := range g.join.Files() {
-		if part := g.join.Part(i + 1); part != 0 {
-			pending = append(pending, wanted{f.Name, part, func() error { return checkSize(g.dir, f.Name, f.Size) }})
-		}
-	}
-	for _, d := range g.join.Documents() {
-		sum := lists.FileSum{Name: d.Name, SHA256: d.SHA256}
-		pending = append(pending, wanted{d.Name, 1, func() error { return placer{dir: g.dir}.checkFile(sum, d.Size) }})
-	}
-	why := map[int]string{}
-	err := g.retry(ctx, func() (bool, error) {
+	pending, why := g.wanted(), map[int]string{}
+	return g.retry(ctx, func() (bool, error) {
 		for part := range why {
 			delete(g.faults, part)
 		}
 		clear(why)
 		var failed error
-		pending = slices.DeleteFunc(pending, func(w wanted) bool {
+		pending = slices.DeleteFunc(pending, func(w wantedFile) bool {
 			err := w.check()
 			switch {
 			case gguf.MachineFault(err):
@@ -62,7 +47,27 @@ func (g *Gathering) CheckFiles(ctx context.Context) error {
 		maps.Copy(g.faults, why)
 		return len(pending) == 0, failed
 	})
-	return err
+}
+
+// A wantedFile is one that the record of a part tells of.
+type wantedFile struct {
+	name  string
+	part  int
+	check func() error
+}
+
+func (g *Gathering) wanted() []wantedFile {
+	var files []wantedFile
+	for i, f := range g.join.Files() {
+		if part := g.join.Part(i + 1); part != 0 {
+			files = append(files, wantedFile{f.Name, part, func() error { return checkSize(g.dir, f.Name, f.Size) }})
+		}
+	}
+	for _, d := range g.join.Documents() {
+		sum := lists.FileSum{Name: d.Name, SHA256: d.SHA256}
+		files = append(files, wantedFile{d.Name, 1, func() error { return placer{dir: g.dir}.checkFile(sum, d.Size) }})
+	}
+	return files
 }
 
 // checkShards refuses shards with names of others and, once all parts are there, shards that

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"slices"
 
 	"github.com/zeebo/blake3"
 
@@ -13,6 +15,7 @@ import (
 	"ggufreap/gguf/words"
 	"ggufreap/manifest"
 	"ggufreap/manifest/lists"
+	"ggufreap/manifest/stage/internal/disk"
 )
 
 // Errors of Open for a folder with a finished release.
@@ -63,24 +66,12 @@ func (f *Folder) finishedDifference(head *journalHead, sources []fs.FileInfo, li
 	if err != nil {
 		return err.Error(), nil
 	}
-	entries, err := f.dir.List()
+	there, err := infos(f.dir)
 	if err != nil {
 		return "", err
 	}
-	there := map[string]fs.FileInfo{}
-	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil {
-			return "", err
-		}
-		if there[e.Name()] = info; gguf.IsModelFile(e.Name()) && !f.names[e.Name()] {
-			return fmt.Sprintf("%q is no part of this one", e.Name()), nil
-		}
-	}
-	for _, name := range f.release.names() {
-		if _, listed := sums[name]; there[name] == nil || !listed && name != manifest.SumsName {
-			return fmt.Sprintf("%q is missing", name), nil
-		}
+	if difference := f.namesDifference(there, sums); difference != "" {
+		return difference, nil
 	}
 	for i, info := range sources {
 		if info.ModTime().After(there[manifest.SumsName].ModTime()) {
@@ -98,6 +89,37 @@ func (f *Folder) finishedDifference(head *journalHead, sources []fs.FileInfo, li
 		}
 	}
 	return "", nil
+}
+
+// infos returns what is said of the files of a folder, by their names.
+func infos(dir disk.Folder) (map[string]fs.FileInfo, error) {
+	entries, err := dir.List()
+	if err != nil {
+		return nil, err
+	}
+	there := map[string]fs.FileInfo{}
+	for _, e := range entries {
+		if there[e.Name()], err = e.Info(); err != nil {
+			return nil, err
+		}
+	}
+	return there, nil
+}
+
+// namesDifference names a model file that this release does not have, or one of its files that
+// is not there or not listed.
+func (f *Folder) namesDifference(there map[string]fs.FileInfo, sums map[string]manifest.Sum) string {
+	for _, name := range slices.Sorted(maps.Keys(there)) {
+		if gguf.IsModelFile(name) && !f.names[name] {
+			return fmt.Sprintf("%q is no part of this one", name)
+		}
+	}
+	for _, name := range f.release.names() {
+		if _, listed := sums[name]; there[name] == nil || !listed && name != manifest.SumsName {
+			return fmt.Sprintf("%q is missing", name)
+		}
+	}
+	return ""
 }
 
 // finishedShard says in what a shard that is there differs from this release's, or "".

@@ -27,25 +27,16 @@ func (v *verifier) readData(ctx context.Context) error {
 		return nil
 	}
 	known := map[string]manifest.Sum{}
-	others := make([]*manifest.Pin, len(v.models))
+	pins := make([]*manifest.Pin, len(v.models)) // nil where there is nothing to hold it against
 	for i, m := range v.models {
-		pin, err := v.readModel(ctx, m)
-		if err != nil {
+		var err error
+		if pins[i], err = v.readModel(ctx, m); err != nil {
 			return err
 		}
-		if pin == nil {
-			continue
-		}
-		for n, path := range m.Paths() {
-			known[filepath.Clean(path)] = pin.Files[n].SHA256
-			v.taken[v.name(path)] = pin.Files[n].SHA256
-		}
-		v.read += m.FileBytes()
-		if i == 0 {
-			v.got = pin
-		} else {
-			others[i] = pin
-		}
+		v.takeSums(m, pins[i], known)
+	}
+	if len(pins) > 0 {
+		v.got = pins[0]
 	}
 	if err := v.checkSums(ctx, known); err != nil {
 		return err
@@ -56,10 +47,22 @@ func (v *verifier) readData(ctx context.Context) error {
 	v.placeSums()
 	for i, m := range v.models {
 		if i > 0 {
-			v.proveOther(m, others[i])
+			v.proveOther(m, pins[i])
 		}
 	}
 	return nil
+}
+
+// takeSums takes note of the sums of the files of a model that was read, by their paths.
+func (v *verifier) takeSums(m *gguf.Model, pin *manifest.Pin, known map[string]manifest.Sum) {
+	if pin == nil {
+		return
+	}
+	for n, path := range m.Paths() {
+		known[filepath.Clean(path)] = pin.Files[n].SHA256
+		v.taken[v.name(path)] = pin.Files[n].SHA256
+	}
+	v.read += m.FileBytes()
 }
 
 // readModel pins a model where there is something to hold its bytes against.

@@ -111,6 +111,16 @@ func (v *verifier) compareNames(ctx context.Context) error {
 	for _, s := range v.listed {
 		names[s.Name] = true
 	}
+	v.reportUnlisted(names)
+	v.report.checked(fmt.Sprintf("names: %s listed, %s of them there, %s in the folder", words.Group(v.entries), words.Group(len(v.listed)), words.Count(len(v.files), "file")))
+	for _, s := range v.listed {
+		v.claims = append(v.claims, claim{s.Name, s.SHA256, manifest.SumsName})
+	}
+	return nil
+}
+
+// reportUnlisted names the files of the folder that are not among those of the list.
+func (v *verifier) reportUnlisted(names map[string]bool) {
 	for _, name := range v.files {
 		switch {
 		case names[name]:
@@ -122,11 +132,6 @@ func (v *verifier) compareNames(ctx context.Context) error {
 			v.report.note(name, "not listed in "+manifest.SumsName)
 		}
 	}
-	v.report.checked(fmt.Sprintf("names: %s listed, %s of them there, %s in the folder", words.Group(v.entries), words.Group(len(v.listed)), words.Count(len(v.files), "file")))
-	for _, s := range v.listed {
-		v.claims = append(v.claims, claim{s.Name, s.SHA256, manifest.SumsName})
-	}
-	return nil
 }
 
 // compareName looks for the file of one entry, and takes note that the list has it.

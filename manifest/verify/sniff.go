@@ -69,59 +69,77 @@ var pickleNames = []string{".pkl", ".pickle", ".pt", ".pth", ".ckpt", ".joblib",
 var oldModels = []string{"lmgg", "tjgg", "fmgg", "algg"}
 
 func sniff(name string, head []byte) content {
+	if gguf.IsModelFile(name) || begins(head, "GGUF") || begins(head, "FUGG") {
+		return content{model: true}
+	}
 	ext := strings.ToLower(path.Ext(name))
-	has := func(prefix string) bool { return bytes.HasPrefix(head, []byte(prefix)) }
-	c := content{model: has("GGUF") || has("FUGG") || gguf.IsModelFile(name)}
-	switch {
-	case c.model:
-		return c
-	case isPickle(head) || slices.Contains(pickleNames, ext):
-		c.weights, c.runs = "a Python pickle", "a Python pickle"
-	case len(head) > 9 && head[8] == '{' && bytes.Count(head[2:8], []byte{0}) >= 4:
-		c.weights = "a safetensors file"
-	case has("PK\x03\x04") && (bytes.Contains(head, []byte(".npy")) || ext == ".npz"):
-		c.weights = "NumPy arrays"
-	case has("\x93NUMPY"):
-		c.weights = "a NumPy array"
-	case has("\x89HDF\r\n\x1a\n"):
-		c.weights = "an HDF5 file"
-	default:
-		c.weights = weightNames[ext]
-	}
-	for _, p := range packings {
-		if c.weights == "" && has(p.prefix) {
-			c.packed = p.what
-		}
-	}
-	if c.weights == "" && isTar(head) {
-		c.packed = "a tar archive"
-	}
-	for _, old := range oldModels {
-		if has(old) {
-			c.weights = "a model in a format older than GGUF"
-		}
-	}
-	for _, m := range magics {
-		if c.runs == "" && has(m.prefix) {
-			c.runs = m.what
-		}
-	}
-	if c.runs == "" {
-		c.runs = codeNames[ext]
+	c := content{weights: weightsOf(ext, head), runs: runsOf(ext, head)}
+	if c.weights == "" {
+		c.packed = packingOf(head)
 	}
 	return c
 }
+
+func begins(head []byte, prefix string) bool { return bytes.HasPrefix(head, []byte(prefix)) }
+
+func weightsOf(ext string, head []byte) string {
+	switch {
+	case slices.ContainsFunc(oldModels, func(magic string) bool { return begins(head, magic) }):
+		return "a model in a format older than GGUF"
+	case isPickle(ext, head):
+		return pickle
+	case len(head) > 9 && head[8] == '{' && bytes.Count(head[2:8], []byte{0}) >= 4:
+		return "a safetensors file"
+	case begins(head, "PK\x03\x04") && (bytes.Contains(head, []byte(".npy")) || ext == ".npz"):
+		return "NumPy arrays"
+	case begins(head, "\x93NUMPY"):
+		return "a NumPy array"
+	case begins(head, "\x89HDF\r\n\x1a\n"):
+		return "an HDF5 file"
+	}
+	return weightNames[ext]
+}
+
+func runsOf(ext string, head []byte) string {
+	if isPickle(ext, head) {
+		return pickle
+	}
+	for _, m := range magics {
+		if begins(head, m.prefix) {
+			return m.what
+		}
+	}
+	return codeNames[ext]
+}
+
+func packingOf(head []byte) string {
+	for _, p := range packings {
+		if begins(head, p.prefix) {
+			return p.what
+		}
+	}
+	if isTar(head) {
+		return "a tar archive"
+	}
+	return ""
+}
+
+const pickle = "a Python pickle" // holds weights, and runs
 
 // pickleText begins a pickle of protocol 0 or 1 that loads something by its name, or an empty
 // list or table.
 var pickleText = regexp.MustCompile(`^(?:[(]*[ci][A-Za-z_][\w.]*\r?\n[A-Za-z_][\w.]*\r?\n(?:[^\sA-Za-z]|[pS][0-9'"])|[(][dl]p[0-9]+\r?\n|[(]?[\]}]q[\x00-\x08])`)
 
-// isPickle reports whether a file begins as a pickle, or as a zip archive of PyTorch around one.
-func isPickle(head []byte) bool {
-	if bytes.HasPrefix(head, []byte("PK\x03\x04")) {
+// isPickle reports whether a file begins as a pickle, or as a zip archive of PyTorch around one,
+// or has the name of one.
+func isPickle(ext string, head []byte) bool {
+	const newest = 5 // protocol
+	switch {
+	case slices.Contains(pickleNames, ext):
+		return true
+	case begins(head, "PK\x03\x04"):
 		return bytes.Contains(head, []byte("data.pkl"))
 	}
-	const newest = 5 // protocol
 	return len(head) > 2 && head[0] == 0x80 && head[1] <= newest || pickleText.Match(head)
 }
 
