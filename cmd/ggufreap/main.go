@@ -3,7 +3,7 @@
 //
 // In this folder stand the commands, a file each, to be read in one sitting: the help text,
 // the flags, and one action that reads them, calls a library and prints. A new command is
-// such a file, with one function that makes its [cli.Command]; a line in newApp; and its
+// such a file, with one function that makes its [cli.Command]; a line in [commands]; and its
 // tests. Its help, completion and man page come of that by themselves; a test wants some page to
 // name it. It is given the tool kit as one value, the [ui.Console]: fields, tables, documents,
 // messages and progress. What is typed it reads by urfave/cli and words errors about by package

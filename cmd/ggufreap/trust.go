@@ -34,36 +34,39 @@ func readTrust(c *cli.Context) (verify.Trust, error) {
 	if c.IsSet("oms-key") && c.IsSet("oms-ca") {
 		return t, args.Usagef("--oms-key and --oms-ca are two ways to know a signer: leave one of them out")
 	}
-	read := func(flag, help string, parse func(data []byte) error) error {
-		path := c.String(flag)
-		if path == "" {
-			return nil
-		}
-		data, err := files.ReadInput(c.App.Reader, path)
-		if err != nil {
-			return err
-		}
-		if err := parse(data); err != nil {
-			return hint.With(fmt.Errorf("%s: %w", text.Safe(path), err), "%s", help)
-		}
-		return nil
-	}
-	err := read("signer", `a line is: NAME KEYTYPE KEY, such as: echo "me@example.com $(cat id_ed25519.pub)" > allowed_signers`, func(data []byte) (err error) {
+	err := readFlagged(c, "signer", `a line is: NAME KEYTYPE KEY, such as: echo "me@example.com $(cat id_ed25519.pub)" > allowed_signers`, func(data []byte) (err error) {
 		t.Signers, err = sign.ReadSigners(data, time.Local)
 		return err
 	})
 	if err != nil {
 		return t, err
 	}
-	err = read("oms-key", "the public half of a key: openssl pkey -in key.pem -pubout -out pub.pem", func(data []byte) (err error) {
+	err = readFlagged(c, "oms-key", "the public half of a key: openssl pkey -in key.pem -pubout -out pub.pem", func(data []byte) (err error) {
 		t.Key, err = sign.ReadPublicKey(data)
 		return err
 	})
 	if err != nil {
 		return t, err
 	}
-	return t, read("oms-ca", "a file of PEM blocks that begin with -----BEGIN CERTIFICATE-----", func(data []byte) (err error) {
+	err = readFlagged(c, "oms-ca", "a file of PEM blocks that begin with -----BEGIN CERTIFICATE-----", func(data []byte) (err error) {
 		t.Roots, err = sign.ReadCertificates(data)
 		return err
 	})
+	return t, err
+}
+
+// readFlagged reads the file that a flag names, if it names one; help says what such a file is.
+func readFlagged(c *cli.Context, flag, help string, parse func(data []byte) error) error {
+	path := c.String(flag)
+	if path == "" {
+		return nil
+	}
+	data, err := files.ReadInput(c.App.Reader, path)
+	if err != nil {
+		return err
+	}
+	if err := parse(data); err != nil {
+		return hint.With(fmt.Errorf("%s: %w", text.Safe(path), err), "%s", help)
+	}
+	return nil
 }

@@ -21,18 +21,12 @@ import (
 func WritePart(ctx context.Context, con *ui.Console, r *Release, o Options, share stage.Share) (*parts.Record, error) {
 	p := con.StartProgress(r.Task, 0)
 	travel := r.travels(p, r.partShards(share))
-	staging := stage.Options{Inputs: r.Inputs, Unchanged: r.Source.Unchanged, Workers: o.Workers, Progress: p.Set}
-	if travel != nil {
-		staging.Progress = travel.Set
-	}
-	if err := r.nameSources(&staging); err != nil {
+	staging, err := r.staging(p, travel, o)
+	if err != nil {
 		return nil, err
 	}
 	if err := r.checkParts(); err != nil {
 		return nil, err
-	}
-	if r.Derivation != nil {
-		staging.Check = r.Derivation.Check
 	}
 	if far := hub.Of(r.Source); far != nil {
 		far.DeclareBase(&share.Declared)
@@ -62,11 +56,7 @@ func WritePart(ctx context.Context, con *ui.Console, r *Release, o Options, shar
 		return nil, hint.With(err, "what has its name in %s stays; run the same command again", text.Safe(r.Folder))
 	}
 	read, written := folder.Traffic()
-	if travel != nil {
-		read = travel.bytes()
-		p.Set(travel.all, travel.all) // some came with the headers
-	}
-	p.FinishWriting(read, written)
+	travel.finish(p, read, written)
 	return record, folder.Close()
 }
 

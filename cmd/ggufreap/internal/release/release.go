@@ -168,7 +168,7 @@ type Options struct {
 func Write(ctx context.Context, con *ui.Console, r *Release, o Options) error {
 	p := con.StartProgress(r.Task, r.Layout.Bytes())
 	travel := r.travels(p, r.Layout.Shards)
-	staging, err := r.staging(ctx, p, travel, o)
+	staging, err := r.wholeStaging(ctx, p, travel, o)
 	if err != nil {
 		return err
 	}
@@ -180,10 +180,7 @@ func Write(ctx context.Context, con *ui.Console, r *Release, o Options) error {
 		return explainRefusal(err, r.Folder, o)
 	}
 	if kept, _ := folder.Resumed(); travel != nil {
-		travel.all = max(travel.all-kept, 0)
-		if kept > 0 && r.SourcePin != nil {
-			con.Notef("%s: a pin takes every byte of its source, file by file, so %s of it travel again; without --pin-source it is what is lacking", r.Task, text.SISize(r.Source.FileBytes()-r.SourcePin.known))
-		}
+		travel.goOn(con, r, kept)
 	}
 	if r.SourcePin != nil {
 		folder.HashWith(r.SourcePin.recorder.Sums())
@@ -201,33 +198,31 @@ func Write(ctx context.Context, con *ui.Console, r *Release, o Options) error {
 		return r.explainFailure(folder, o, err, closeErr)
 	}
 	r.tellTraffic(p, travel, folder)
-	warnRedone(con, folder)
-	for _, name := range folder.Voided() {
-		con.Warnf("%s was removed: it vouched for the release that was replaced; ggufreap sign signs this one", text.Safe(name))
-	}
+	warnChanged(con, folder)
 	r.Pin = pin
 	return nil
 }
 
-// staging says how package stage writes the release.
-func (r *Release) staging(ctx context.Context, p *progress.Task, t *travel, o Options) (stage.Options, error) {
-	staging := stage.Options{
-		Inputs:    r.Inputs,
-		Unchanged: r.Source.Unchanged,
-		Resume:    o.Resume,
-		Force:     o.Force,
-		Workers:   o.Workers,
-		Progress:  p.Set,
-	}
-	if err := r.nameSources(&staging); err != nil {
-		return staging, err
-	}
+// staging says how package stage writes the release or a part of it.
+func (r *Release) staging(p *progress.Task, t *travel, o Options) (stage.Options, error) {
+	staging := stage.Options{Inputs: r.Inputs, Unchanged: r.Source.Unchanged, Workers: o.Workers, Progress: p.Set}
 	if t != nil {
 		staging.Progress = t.Set
 	}
 	if r.Derivation != nil {
 		staging.Check = r.Derivation.Check
 	}
+	err := r.nameSources(&staging)
+	return staging, err
+}
+
+// wholeStaging says how it writes all of it, which one run may begin and another end.
+func (r *Release) wholeStaging(ctx context.Context, p *progress.Task, t *travel, o Options) (stage.Options, error) {
+	staging, err := r.staging(p, t, o)
+	if err != nil {
+		return staging, err
+	}
+	staging.Resume, staging.Force = o.Resume, o.Force
 	if r.SourcePin != nil {
 		if err := r.record(ctx, p, o, &staging); err != nil {
 			return staging, err
@@ -242,14 +237,10 @@ func (r *Release) staging(ctx context.Context, p *progress.Task, t *travel, o Op
 // tellTraffic ends the progress with what was read and written.
 func (r *Release) tellTraffic(p *progress.Task, t *travel, folder *stage.Folder) {
 	read, written := folder.Traffic()
-	switch {
-	case t != nil:
-		read = t.bytes()
-		p.Set(t.all, t.all) // some came with the headers
-	case r.SourcePin != nil:
+	if r.SourcePin != nil {
 		read = r.SourcePin.recorder.Bytes()
 	}
-	p.FinishWriting(read, written)
+	t.finish(p, read, written)
 }
 
 // CheckRoom says whether the folder of a dry run, if it names one, has room for the release.

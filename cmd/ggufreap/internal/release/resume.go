@@ -53,11 +53,15 @@ func share(bytes, all int64) string {
 	return fmt.Sprintf("%s of %s (%.0f %%) are", text.SISize(bytes), text.SISize(all), math.Floor(100*float64(bytes)/float64(all)))
 }
 
-// warnRedone names shards that an earlier run finished and that have changed since.
-func warnRedone(con *ui.Console, folder *stage.Folder) {
+// warnChanged names shards that an earlier run finished and that have changed since, and files
+// that vouched for what was replaced.
+func warnChanged(con *ui.Console, folder *stage.Folder) {
 	_, redone := folder.Resumed()
 	for _, name := range redone {
 		con.Warnf("%s was not what the interrupted run wrote, and was written again", text.Safe(name))
+	}
+	for _, name := range folder.Voided() {
+		con.Warnf("%s was removed: it vouched for the release that was replaced; ggufreap sign signs this one", text.Safe(name))
 	}
 }
 

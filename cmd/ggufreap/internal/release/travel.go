@@ -2,7 +2,9 @@ package release
 
 import (
 	"ggufreap/cmd/ggufreap/internal/hub"
+	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/progress"
+	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
 )
 
@@ -35,6 +37,23 @@ func (r *Release) travels(task *progress.Task, shards []*gguf.ShardLayout) *trav
 func (t *travel) bytes() int64 {
 	_, now := t.far.Traffic()
 	return now - t.before
+}
+
+// goOn takes off what an earlier run wrote, and says what travels again all the same.
+func (t *travel) goOn(con *ui.Console, r *Release, kept int64) {
+	t.all = max(t.all-kept, 0)
+	if kept > 0 && r.SourcePin != nil {
+		con.Notef("%s: a pin takes every byte of its source, file by file, so %s of it travel again; without --pin-source it is what is lacking", r.Task, text.SISize(r.Source.FileBytes()-r.SourcePin.known))
+	}
+}
+
+// finish ends the progress with what was read, travel or not, and written.
+func (t *travel) finish(p *progress.Task, read, written int64) {
+	if t != nil {
+		read = t.bytes()
+		p.Set(t.all, t.all) // some came with the headers
+	}
+	p.FinishWriting(read, written)
 }
 
 // Set is told of bytes that are written, and tells of those that travel.
