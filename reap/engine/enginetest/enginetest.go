@@ -1,51 +1,23 @@
-// Package enginetest gives tests an engine program and the folder of its libraries. It needs
-// nothing of llama.cpp itself.
+// Package enginetest builds the programs that tests run, and gives tests an engine program and
+// the folder of its libraries. It needs nothing of llama.cpp itself.
 package enginetest
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
-	"sync"
 	"testing"
 
 	"ggufreap/reap/engine"
 )
 
-var build struct {
-	sync.Once
-	path string
-	err  error
-}
+var program = Build{Package: "ggufreap/cmd/ggufreap-engine"}
 
-// Program builds ggufreap-engine, once a test's process, and returns its path. Go's cache makes
-// all but the first build short.
+// Program builds ggufreap-engine, once a test's process, and returns its path.
 func Program(t testing.TB) string {
 	t.Helper()
-	build.Do(func() {
-		var dir string
-		if dir, build.err = os.MkdirTemp("", "ggufreap-engine"); build.err != nil {
-			return
-		}
-		build.path = filepath.Join(dir, "ggufreap-engine")
-		cmd := exec.Command("go", "build", "-o", build.path, "ggufreap/cmd/ggufreap-engine")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			build.err = err
-			t.Logf("%s", out)
-		}
-	})
-	if build.err != nil {
-		t.Fatal(build.err)
-	}
-	return build.path
+	return program.Path(t)
 }
 
 // Remove removes what was built. A TestMain calls it at the end.
-func Remove() {
-	if build.path != "" {
-		os.RemoveAll(filepath.Dir(build.path))
-	}
-}
+func Remove() { program.Remove() }
 
 // Start starts an engine with the libraries of [Folder].
 func Start(t testing.TB, o engine.Options) *engine.Engine {

@@ -8,12 +8,9 @@ package programtest
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"ggufreap/cmd/ggufreap/internal/engines"
@@ -34,14 +31,7 @@ type Result struct {
 	Code           int
 }
 
-// begun is the folder of the package: a test may have left it.
-var begun, _ = os.Getwd()
-
-var built struct {
-	sync.Once
-	path string
-	err  error
-}
+var program = enginetest.Build{Package: "ggufreap/cmd/ggufreap"}
 
 // Main runs the tests of a package and ends the process. What the program prints does not
 // depend on what the machine has: it finds no engine but the one that a test names.
@@ -56,31 +46,11 @@ func Main(m *testing.M) {
 // Path builds the program, once a test's process, and returns where it is.
 func Path(t testing.TB) string {
 	t.Helper()
-	built.Do(func() {
-		var dir string
-		if dir, built.err = os.MkdirTemp("", "ggufreap-test"); built.err != nil {
-			return
-		}
-		built.path = filepath.Join(dir, "ggufreap")
-		cmd := exec.Command("go", "build", "-o", built.path, "ggufreap/cmd/ggufreap")
-		cmd.Dir = begun
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			built.err = fmt.Errorf("%w\n%s", err, out)
-		}
-	})
-	if built.err != nil {
-		t.Fatal(built.err)
-	}
-	return built.path
+	return program.Path(t)
 }
 
 // Remove removes what [Path] built. A TestMain calls it at the end.
-func Remove() {
-	if built.path != "" {
-		os.RemoveAll(filepath.Dir(built.path))
-	}
-}
+func Remove() { program.Remove() }
 
 // Run runs the program with arguments and no terminal.
 func Run(t testing.TB, args ...string) Result {
