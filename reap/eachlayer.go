@@ -3,6 +3,7 @@ package reap
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -19,14 +20,7 @@ type layerScore func(ctx context.Context, l *Layer, progress func(bytes int64)) 
 // the error of the first layer that has one is returned, whichever worker was faster. Calls
 // of progress, which may be nil, come one at a time.
 func eachLayer(ctx context.Context, e *Experts, criterion string, progress func(bytes int64), score layerScore) (*Scores, error) {
-	var reporting sync.Mutex
-	report := func(bytes int64) {
-		reporting.Lock()
-		defer reporting.Unlock()
-		if progress != nil {
-			progress(bytes)
-		}
-	}
+	report := oneAtATime(progress)
 	scores, places := make([][]float64, len(e.Layers)), make([][]int, len(e.Layers))
 	errs := make([]error, len(e.Layers))
 	var taken atomic.Int64
@@ -49,10 +43,8 @@ func eachLayer(ctx context.Context, e *Experts, criterion string, progress func(
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+		return nil, errs[i]
 	}
 	s := &Scores{Criterion: NewCriterion(criterion), Layers: map[int][]float64{}}
 	for i, l := range e.Layers {
@@ -60,4 +52,17 @@ func eachLayer(ctx context.Context, e *Experts, criterion string, progress func(
 		s.setPlaces(l.Block, places[i])
 	}
 	return s, nil
+}
+
+// oneAtATime lets several workers report to a function that wants its calls one by one, and
+// may be nil.
+func oneAtATime(progress func(bytes int64)) func(bytes int64) {
+	var mu sync.Mutex
+	return func(bytes int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		if progress != nil {
+			progress(bytes)
+		}
+	}
 }

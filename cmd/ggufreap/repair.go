@@ -89,13 +89,7 @@ func repairAction(con *ui.Console, c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	checked := con.StartProgress("compare", good.FileBytes())
-	job.Checked = checked.Set
-	damage, err := repair.Find(c.Context, job)
-	checked.Finish()
-	if errors.Is(err, repair.ErrInUse) {
-		err = hint.With(err, "wait for it to end")
-	}
+	damage, err := findDamage(con, c, job, good.FileBytes())
 	if err != nil {
 		return err
 	}
@@ -104,15 +98,33 @@ func repairAction(con *ui.Console, c *cli.Context) error {
 		describeDamage(con, job, damage)
 	}
 	if !c.Bool("dry-run") && wrong+int64(len(damage.Ranges)) > 0 {
-		fetched := con.StartProgress("repair", wrong)
-		job.Checked, job.Fetched = nil, fetched.Set
-		err := damage.Mend(c.Context)
-		fetched.Finish()
-		if err != nil {
-			return hint.With(err, "what is done is noted in %s; the same command goes on", text.Safe(filepath.Join(job.Dir, repair.JournalName)))
+		if err := mendDamage(con, c, job, damage, wrong); err != nil {
+			return err
 		}
 	}
 	return reportRepair(con, c, good, damage, wrong)
+}
+
+func findDamage(con *ui.Console, c *cli.Context, job *repair.Job, bytes int64) (*repair.Damage, error) {
+	checked := con.StartProgress("compare", bytes)
+	job.Checked = checked.Set
+	damage, err := repair.Find(c.Context, job)
+	checked.Finish()
+	if errors.Is(err, repair.ErrInUse) {
+		err = hint.With(err, "wait for it to end")
+	}
+	return damage, err
+}
+
+func mendDamage(con *ui.Console, c *cli.Context, job *repair.Job, damage *repair.Damage, wrong int64) error {
+	fetched := con.StartProgress("repair", wrong)
+	job.Checked, job.Fetched = nil, fetched.Set
+	err := damage.Mend(c.Context)
+	fetched.Finish()
+	if err != nil {
+		return hint.With(err, "what is done is noted in %s; the same command goes on", text.Safe(filepath.Join(job.Dir, repair.JournalName)))
+	}
+	return nil
 }
 
 // checkJoined refuses a folder in which a file lies in pieces: the whole would be fetched again

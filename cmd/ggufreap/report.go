@@ -97,13 +97,17 @@ func reportAction(con *ui.Console, c *cli.Context) error {
 	if err := writePictures(c, pictures, s.paths(c)); err != nil {
 		return err
 	}
-	con.Field("about", "%s", text.Safe(s.title))
+	describePictures(con, s.title, pictures)
+	con.Field("written", "%s, %s", text.Safe(output), text.Size(size))
+	return nil
+}
+
+func describePictures(con *ui.Console, title string, pictures []*picture.Picture) {
+	con.Field("about", "%s", text.Safe(title))
 	con.Field("pictures", "%d", len(pictures))
 	for _, x := range pictures {
 		con.Field("", "%s", text.Safe(x.Title))
 	}
-	con.Field("written", "%s, %s", text.Safe(output), text.Size(size))
-	return nil
 }
 
 // page is the page with the pictures.

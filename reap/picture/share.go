@@ -12,47 +12,62 @@ const shareCounts = 56
 // Shares shows which share of the score is kept for every keep count: the mean over layers,
 // the best and the worst, and each layer faintly.
 func Shares(c *Choice) *Picture {
-	counts, blocks := c.shareCounts(), c.Scores.Blocks()
-	curves := make([][]float64, len(blocks))
-	for i, block := range blocks {
-		curves[i] = c.shareCurve(block, counts)
-	}
-	xs := make([]float64, len(counts))
-	mean, best, worst := make([]float64, len(counts)), make([]float64, len(counts)), make([]float64, len(counts))
+	curves := newShareCurves(c)
 	p := &Picture{
 		Name: "shares", Title: "Share of the score that is kept",
 		About:   "How much of a layer's total score the best experts have, for every number of experts that could be kept. Faint lines are layers.",
 		Columns: []string{"kept", "mean", "worst layer", "best layer"},
 		width:   wide, height: tall,
 	}
-	for i, n := range counts {
-		xs[i] = float64(n)
-		mean[i], worst[i], best[i] = spread(curves, i)
-		p.Rows = append(p.Rows, []string{fmt.Sprint(n), percent(mean[i]), percent(worst[i]), percent(best[i])})
+	for i, n := range curves.counts {
+		mean, worst := percent(curves.mean[i]), percent(curves.worst[i])
+		p.Rows = append(p.Rows, []string{fmt.Sprint(n), mean, worst, percent(curves.best[i])})
 		if i > 0 {
-			p.hovers = append(p.hovers, hover{xs[i-1], 0, xs[i], 1, fmt.Sprintf("%d kept: %s of the score on average, %s in the worst layer", n, percent(mean[i]), percent(worst[i]))})
+			p.hovers = append(p.hovers, hover{curves.xs[i-1], 0, curves.xs[i], 1, fmt.Sprintf("%d kept: %s of the score on average, %s in the worst layer", n, mean, worst)})
 		}
 	}
-	p.plot = func() *plot.Plot {
-		drawn := newPlot("experts kept in each layer", "share of the score")
-		drawn.X.Min, drawn.X.Max, drawn.Y.Min, drawn.Y.Max = 0, float64(c.Experts.Count), 0, 1
-		drawn.X.Tick.Marker, drawn.Y.Tick.Marker = whole{}, shares{}
-		grid(drawn)
-		if c.Keep > 0 {
-			mark(drawn, float64(c.Keep), 0, 1, fmt.Sprintf("%d kept", c.Keep))
-		}
-		for _, curve := range curves {
-			series{color: faint, width: 0.5, xs: xs, ys: curve}.add(drawn)
-		}
-		for _, s := range []series{{"best layer", three, points, 1.5, xs, best}, {"mean", one, solid, 2, xs, mean}, {"worst layer", four, dashed, 1.5, xs, worst}} {
-			if line := s.add(drawn); line != nil {
-				drawn.Legend.Add(s.name, line)
-			}
-		}
-		drawn.Legend.Left, drawn.Legend.YOffs, drawn.Legend.XOffs = true, 8, 520
-		return drawn
-	}
+	p.plot = func() *plot.Plot { return curves.draw(c) }
 	return p
+}
+
+// shareCurves are shares of the score by how many experts are kept.
+type shareCurves struct {
+	counts            []int
+	xs                []float64 // counts
+	layers            [][]float64
+	mean, best, worst []float64 // over layers
+}
+
+func newShareCurves(c *Choice) *shareCurves {
+	s := &shareCurves{counts: c.shareCounts()}
+	for _, block := range c.Scores.Blocks() {
+		s.layers = append(s.layers, c.shareCurve(block, s.counts))
+	}
+	for i, n := range s.counts {
+		mean, worst, best := spread(s.layers, i)
+		s.xs, s.mean, s.worst, s.best = append(s.xs, float64(n)), append(s.mean, mean), append(s.worst, worst), append(s.best, best)
+	}
+	return s
+}
+
+func (s *shareCurves) draw(c *Choice) *plot.Plot {
+	drawn := newPlot("experts kept in each layer", "share of the score")
+	drawn.X.Min, drawn.X.Max, drawn.Y.Min, drawn.Y.Max = 0, float64(c.Experts.Count), 0, 1
+	drawn.X.Tick.Marker, drawn.Y.Tick.Marker = whole{}, shares{}
+	grid(drawn)
+	if c.Keep > 0 {
+		mark(drawn, float64(c.Keep), 0, 1, fmt.Sprintf("%d kept", c.Keep))
+	}
+	for _, layer := range s.layers {
+		series{color: faint, width: 0.5, xs: s.xs, ys: layer}.add(drawn)
+	}
+	for _, x := range []series{{"best layer", three, points, 1.5, s.xs, s.best}, {"mean", one, solid, 2, s.xs, s.mean}, {"worst layer", four, dashed, 1.5, s.xs, s.worst}} {
+		if line := x.add(drawn); line != nil {
+			drawn.Legend.Add(x.name, line)
+		}
+	}
+	drawn.Legend.Left, drawn.Legend.YOffs, drawn.Legend.XOffs = true, 8, 520
+	return drawn
 }
 
 // shareCounts are the counts of the curves: even steps, and the count that is kept.

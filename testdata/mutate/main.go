@@ -87,18 +87,15 @@ func try(list []change, n int) error {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	counts := map[string]*struct{ noticed, tried int }{}
+	counts := counts{}
 	tried := 0
 	for _, c := range list {
 		if tried == n {
 			break
 		}
 		dir := path.Dir(c.file)
-		if counts[dir] == nil {
-			if out, verdict := test(dir, "", ""); verdict != survived {
-				return fmt.Errorf("the tests of %s do not pass as they are:\n%s", dir, out)
-			}
-			counts[dir] = &struct{ noticed, tried int }{}
+		if err := counts.begin(dir); err != nil {
+			return err
 		}
 		overlay, err := c.overlay(folder)
 		if err != nil {
@@ -116,13 +113,33 @@ func try(list []change, n int) error {
 			fmt.Printf("not noticed: %s\n", c)
 		}
 	}
-	noticed := 0
-	for _, dir := range slices.Sorted(maps.Keys(counts)) {
-		fmt.Printf("%-16s noticed %d of %d\n", dir, counts[dir].noticed, counts[dir].tried)
-		noticed += counts[dir].noticed
+	counts.print()
+	return nil
+}
+
+// counts are how many changes were tried by folder, and how many of them a test noticed.
+type counts map[string]*struct{ noticed, tried int }
+
+// begin sees to it that the tests of a folder pass as they are.
+func (c counts) begin(dir string) error {
+	if c[dir] != nil {
+		return nil
+	}
+	if out, verdict := test(dir, "", ""); verdict != survived {
+		return fmt.Errorf("the tests of %s do not pass as they are:\n%s", dir, out)
+	}
+	c[dir] = &struct{ noticed, tried int }{}
+	return nil
+}
+
+func (c counts) print() {
+	noticed, tried := 0, 0
+	for _, dir := range slices.Sorted(maps.Keys(c)) {
+		fmt.Printf("%-16s noticed %d of %d\n", dir, c[dir].noticed, c[dir].tried)
+		noticed += c[dir].noticed
+		tried += c[dir].tried
 	}
 	fmt.Printf("noticed %d of %d changes, %.0f %%\n", noticed, tried, 100*float64(noticed)/float64(max(tried, 1)))
-	return nil
 }
 
 type verdict int
