@@ -7,6 +7,7 @@ import (
 	"ggufreap/gguf"
 	"ggufreap/gguf/gguftest"
 	"ggufreap/reap"
+	"ggufreap/reap/internal/moetest"
 )
 
 // An archCase is one kind of model and the way in which llama.cpp judges its pruning.
@@ -69,15 +70,15 @@ func (c archCase) held(t *testing.T) gguftest.Spec {
 
 // The routings of architectures whose source cannot be masked.
 var (
-	softmaxSelected = &routing{renormalise: true, activation: silu}
-	softmaxAll      = &routing{activation: silu}
+	softmaxSelected = &routing{Form: moetest.Form{Renormalise: true, Activation: moetest.SwiGLU}}
+	softmaxAll      = &routing{Form: moetest.Form{Activation: moetest.SwiGLU}}
 )
 
 // selectionBias is the mask of most architectures.
 func selectionBias(arch string) archCase { return archCase{arch: arch, mask: reap.SelectionBias} }
 
 func computedAgain(arch string, r *routing) archCase {
-	return archCase{arch: arch, routing: r, softmax: !r.sigmoid}
+	return archCase{arch: arch, routing: r, softmax: !r.Sigmoid}
 }
 
 // with returns a variant of a case.
@@ -90,7 +91,7 @@ func (c archCase) readsScales() archCase {
 	c.scaled = true
 	if c.routing != nil {
 		r := *c.routing
-		r.scaled = true
+		r.Scales = true
 		c.routing = &r
 	}
 	return c
@@ -112,7 +113,7 @@ func archCases() []archCase {
 		computedAgain("bailingmoe", softmaxAll),
 		selectionBias("bailingmoe2"),
 		selectionBias("bailingmoe3"),
-		computedAgain("cohere2moe", &routing{sigmoid: true, activation: silu}).readsScales(),
+		computedAgain("cohere2moe", &routing{Form: moetest.Form{Sigmoid: true, Activation: moetest.SwiGLU}}).readsScales(),
 		computedAgain("dbrx", softmaxSelected),
 		computedAgain("deepseek", softmaxAll),
 		deepseek2,
@@ -121,14 +122,14 @@ func archCases() []archCase {
 		selectionBias("dots1"),
 		computedAgain("ernie4_5-moe", softmaxSelected), // its bias is added to probabilities, which pruning raises: masking chooses others
 		selectionBias("exaone-moe"),
-		computedAgain("gemma4", &routing{renormalise: true, activation: gelu}).readsScales(),
+		computedAgain("gemma4", &routing{Form: moetest.Form{Renormalise: true, Activation: moetest.GeGLU}}).readsScales(),
 		selectionBias("glm-dsa").readsScales(),
 		selectionBias("glm4moe"),
 		gptOSS,
 		computedAgain("granite", softmaxSelected),
 		computedAgain("granitemoe", softmaxSelected),
 		computedAgain("granitehybrid", softmaxSelected),
-		computedAgain("grok", &routing{renormalise: true, activation: gelu}),
+		computedAgain("grok", &routing{Form: moetest.Form{Renormalise: true, Activation: moetest.GeGLU}}),
 		{arch: "grovemoe", refused: "chunk experts"},
 		computedAgain("hunyuan-moe", softmaxSelected),
 		selectionBias("hy_v3").readsScales(),
@@ -139,7 +140,7 @@ func archCases() []archCase {
 		selectionBias("lfm2moe"),
 		computedAgain("llada-moe", softmaxAll),
 		computedAgain("llama", softmaxSelected).readsScales(),
-		computedAgain("llama4", &routing{sigmoid: true, inputs: true, activation: silu}),
+		computedAgain("llama4", &routing{Form: moetest.Form{Sigmoid: true, Inputs: true, Activation: moetest.SwiGLU}}),
 		computedAgain("mellum", softmaxSelected).readsScales(),
 		selectionBias("mimo2"),
 		computedAgain("minicpm", softmaxSelected),
@@ -158,7 +159,7 @@ func archCases() []archCase {
 		computedAgain("qwen3vlmoe", softmaxSelected),
 		{arch: "refact", unread: true},
 		computedAgain("rnd1", softmaxSelected),
-		computedAgain("smallthinker", &routing{sigmoid: true, renormalise: true, activation: relu, result: "ffn_out"}),
+		computedAgain("smallthinker", &routing{Form: moetest.Form{Sigmoid: true, Renormalise: true, Activation: moetest.ReGLU}, result: "ffn_out"}),
 		selectionBias("step35"),
 
 		{

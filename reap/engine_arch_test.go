@@ -35,7 +35,7 @@ const archKeep = 12
 //   - with one routed tensor rotated by one expert it does not, unless the engine does not
 //     read that tensor; then its bytes are all that is compared;
 //   - a plan that drops experts gives the logits of the source masked; where no tensor can
-//     mask the source, every layer is computed again by [layerReference];
+//     mask the source, every layer is computed again by [moetest.Layer];
 //   - a softmax over all experts is judged to the bit in a model of 64 (see blocks).
 //
 // A check of llama.cpp that ends the process must not take the other tests with it, so this

@@ -1,11 +1,14 @@
-package calibrate_test
+package moetest
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"testing"
 
 	"ggufreap/gguf"
+	"ggufreap/gguf/gguftest"
+	"ggufreap/reap"
 )
 
 // A coding is how numbers are stored, and what llama.cpp's processor code makes of numbers that
@@ -22,8 +25,8 @@ var codings = map[gguf.Type]coding{
 	gguf.Q4_K: {256, 144, decodeQ4_K, roundQ8_K},
 }
 
-// decode returns the numbers of a tensor.
-func decode(t *testing.T, typ gguf.Type, data []byte) []float64 {
+// Decode returns the numbers of a tensor of type F32, Q8_0 or Q4_K.
+func Decode(t *testing.T, typ gguf.Type, data []byte) []float64 {
 	t.Helper()
 	c, known := codings[typ]
 	if !known {
@@ -34,6 +37,17 @@ func decode(t *testing.T, typ gguf.Type, data []byte) []float64 {
 		numbers = append(numbers, c.decode(data[:c.bytes])...)
 	}
 	return numbers
+}
+
+// rounding is what the first of the tensors of a block that is there makes of the numbers that
+// it meets.
+func rounding(spec gguftest.Spec, block int, roles ...reap.Role) func([]float64) []float64 {
+	for _, role := range roles {
+		if tensor := spec.Tensor(fmt.Sprintf("blk.%d.%s", block, role)); tensor != nil {
+			return codings[tensor.Type].rounded
+		}
+	}
+	return nil
 }
 
 func float(p []byte) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(p))) }
