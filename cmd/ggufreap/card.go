@@ -35,9 +35,10 @@ Its license, base model, evidence and number of machines hold unless flags say
 otherwise. The same release and flags give the same card.
 
 What is written into the folder of the release itself becomes part of it: its
-MANIFEST.sha256 is renewed, and --evidence is put in as evidence.yaml. A release
-that is signed is refused, since the signatures would no longer fit; --force
-removes them, and it must be signed again.
+MANIFEST.sha256 is renewed, and --evidence is put in as evidence.yaml,
+--license-file as LICENSE. A release that is signed is refused, since the
+signatures would no longer fit; --force removes them, and it must be signed
+again.
 
 Evidence is evidence.yaml of the folder, unless --evidence or the card name
 other files. --bom writes a bill of materials in the form of CycloneDX 1.6: the
@@ -74,6 +75,7 @@ func cardCommand(con *ui.Console) *cli.Command {
 			&cli.StringFlag{Name: "source-pin", Usage: "`FILE`: the pin of the source (" + release.SourcePinName + " of the folder)"},
 			&cli.StringSliceFlag{Name: "signed-by", Usage: "`FILE`: a public key, of SSH or in PEM, that signs the release; the card names it (repeatable)"},
 			&cli.StringFlag{Name: "fit-per-node", Usage: "`NxSIZE`: as --nodes N, and refuse a split that gives a machine more than SIZE of tensor data: 4x119GB"},
+			licenseFileFlag(),
 			&cli.BoolFlag{Name: "force", Usage: "replace files that card did not write, and change a release that is signed: its signatures are removed"},
 		}, factFlags(), []cli.Flag{typeFlag()}, progressFlags(con)),
 		Action: func(c *cli.Context) error { return cardAction(con, c) },
@@ -101,6 +103,9 @@ func cardAction(con *ui.Console, c *cli.Context) error {
 	if err := w.adopt(c.String("output")); err != nil {
 		return err
 	}
+	if err := w.putLicense(c); err != nil {
+		return err
+	}
 	list, err := cardOutputs(c, was, f)
 	if err != nil {
 		return err
@@ -123,6 +128,8 @@ func checkCardFlags(c *cli.Context) error {
 		return args.Usagef("-o and --check contradict each other: write a card, or look at one")
 	case check != "" && written:
 		return args.Usagef("--check writes nothing: leave --bom and --recipes out")
+	case c.IsSet("license-file") && (output == "" || output == files.Stdin):
+		return hint.With(args.Usagef("--license-file is put into the release with its card"), "-o RELEASE/%s writes that", cardName)
 	case c.IsSet("nodes") && c.IsSet("fit-per-node"):
 		return args.Usagef("--nodes and --fit-per-node both say how many machines there are, give one of them")
 	}

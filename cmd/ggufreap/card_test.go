@@ -263,6 +263,20 @@ func TestCardInRelease(t *testing.T) {
 	refuse(t, "is called bom.json", "card", "--bom", "cut/plan.json", "cut")
 	refuse(t, "one file of evidence", "card", "-o", "cut/README.md", "--evidence", published, "--evidence", published, "cut")
 	whole()
+
+	writeFile(t, "terms.txt", []byte("Terms.\n"))
+	if said := succeed(t, "card", "-o", "cut/README.md", "--license-file", "terms.txt", "cut"); !strings.Contains(said, "evidence.yaml, LICENSE, README.md in the release's MANIFEST.sha256\n") {
+		t.Errorf("what is listed is not said:\n%s", said)
+	}
+	whole()
+	if got := string(readFile(t, "cut/LICENSE")); got != "Terms.\n" {
+		t.Errorf("the license is %q", got)
+	}
+	writeFile(t, "terms.txt", []byte("Other terms.\n"))
+	refuse(t, "has another LICENSE already", "card", "-o", "cut/README.md", "--license-file", "terms.txt", "cut")
+	refuse(t, "elsewhere.md is not in it", "card", "-o", "elsewhere.md", "--license-file", "terms.txt", "cut")
+	refuse(t, "with its card", "card", "--bom", "x.cdx.json", "--license-file", "terms.txt", "cut")
+	whole()
 }
 
 // TestCardFindsItsEvidence takes the evidence that a card names, wherever it lies beside it.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
 	"ggufreap/cmd/ggufreap/internal/card"
@@ -178,6 +181,23 @@ func (w *cardWriter) adopt(path string) error {
 	return oneEvidence(strangers)
 }
 
+// putLicense has the license that a flag names put into the release too.
+func (w *cardWriter) putLicense(c *cli.Context) error {
+	data, err := readLicense(c)
+	if data == nil {
+		return err
+	}
+	if _, inside := w.inside(c.String("output")); !inside {
+		return hint.With(args.Usagef("--license-file is put into a finished release with its card, and %s is not in it", text.Safe(c.String("output"))), "-o %s", args.ShellQuote(filepath.Join(w.folder, cardName)))
+	}
+	there, err := os.ReadFile(filepath.Join(w.folder, licenseName))
+	if err == nil && !bytes.Equal(there, data) && !w.force {
+		return hint.With(fmt.Errorf("the release has another %s already", licenseName), "--force replaces it")
+	}
+	w.own = append(w.own, release.File{Name: licenseName, Data: data})
+	return nil
+}
+
 // put writes a file elsewhere.
 func (w *cardWriter) put(o cardOutput) error {
 	if o.kind == aRecipe {
@@ -202,7 +222,11 @@ func (w *cardWriter) describe(list []cardOutput, removed []string) error {
 		w.con.Field("written", "%s, %s", text.Safe(o.path), text.Size(int64(len(o.data))))
 	}
 	if len(w.own) > 0 {
-		w.con.Field("listed", "%s of the release, in its %s", text.Count(len(w.own), "file"), manifest.SumsName)
+		var names []string
+		for _, f := range w.own {
+			names = append(names, text.Safe(f.Name))
+		}
+		w.con.Field("listed", "%s in the release's %s", strings.Join(names, ", "), manifest.SumsName)
 	}
 	if len(removed) > 0 {
 		w.con.Field("removed", "%s, which no longer fit: sign it again, ggufreap sign %s", strings.Join(removed, ", "), args.ShellQuote(w.folder))

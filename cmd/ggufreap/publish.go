@@ -30,9 +30,13 @@ const (
 func publishFlags() []cli.Flag {
 	return args.In("What to publish with it", slices.Concat([]cli.Flag{
 		&cli.BoolFlag{Name: "card", Usage: "write a model card, " + cardName},
-		&cli.StringFlag{Name: "license-file", Usage: "`FILE`: put its text in as " + licenseName},
+		licenseFileFlag(),
 		&cli.BoolFlag{Name: "no-source-pin", Usage: "leave out the source's pin, by which verify proves the release"},
 	}, factFlags())...)
+}
+
+func licenseFileFlag() cli.Flag {
+	return &cli.StringFlag{Name: "license-file", Usage: "`FILE`: put its text into the release as " + licenseName}
 }
 
 // checkCardValue refuses a file name behind --card, which takes none: it would be taken for a model.
@@ -118,19 +122,24 @@ func newCard(con *ui.Console, c *cli.Context, f *card.Facts) ([]byte, error) {
 
 // addLicense puts in the license that a flag names.
 func addLicense(c *cli.Context, r *release.Release) error {
+	data, err := readLicense(c)
+	if data != nil {
+		r.Documents = append(r.Documents, release.File{Name: licenseName, Data: data})
+	}
+	return err
+}
+
+// readLicense reads the license that a flag names, nil for none.
+func readLicense(c *cli.Context) ([]byte, error) {
 	path := c.String("license-file")
 	if path == "" {
-		return nil
+		return nil, nil
 	}
 	data, err := files.ReadInput(c.App.Reader, path)
-	if err != nil {
-		return err
+	if err == nil && len(data) == 0 {
+		err = fmt.Errorf("%s: empty", text.Safe(path))
 	}
-	if len(data) == 0 {
-		return fmt.Errorf("%s: empty", text.Safe(path))
-	}
-	r.Documents = append(r.Documents, release.File{Name: licenseName, Data: data})
-	return nil
+	return data, err
 }
 
 // addEvidence puts in the evidence that a flag names.

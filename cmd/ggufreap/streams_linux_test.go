@@ -47,6 +47,7 @@ func TestStreams(t *testing.T) {
 		"ggufreap plan --keep 4 -o /dev/null small.gguf && test -c /dev/null",
 		"ggufreap pin -o /dev/null small.gguf && ggufreap pin -o /dev/null --format gguf-hash small.gguf",
 		"ggufreap report -o /dev/null plan.json && ggufreap evidence init -o /dev/null",
+		"ggufreap edit --set general.description:str=@/dev/null -o e small.gguf && test -z \"$(ggufreap inspect --key general.description e)\"",
 		"ggufreap card -o /dev/null --bom /dev/null a && test -c /dev/null",
 		"ggufreap prune --keep 4 --pin-source /dev/null -o d small.gguf",
 		"! ggufreap plan --keep 4 -o /dev/full small.gguf",

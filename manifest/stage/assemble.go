@@ -35,7 +35,7 @@ func (g *Gathering) CheckFiles(ctx context.Context) error {
 		pending = slices.DeleteFunc(pending, func(w wantedFile) bool {
 			err := w.check()
 			switch {
-			case gguf.MachineFault(err):
+			case cannotRead(err):
 				failed = fmt.Errorf("folder %q: %q: %w", g.path, w.name, err)
 			case errors.Is(err, fs.ErrNotExist):
 				why[w.part] = fmt.Sprintf("%q is missing", w.name)

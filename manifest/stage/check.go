@@ -228,6 +228,20 @@ func (f *Folder) shared(block int64) int64 {
 	return n
 }
 
+// unwritten returns the bytes of the shards that are not durable yet, without those that are
+// not written: of files that get a second name, or share another's blocks.
+func (f *Folder) unwritten() int64 {
+	var n int64
+	for i, shard := range f.release.Layout.Shards {
+		kept := f.journal.beginning(i).size
+		path, same := f.release.Same[i]
+		if f.linked(i) == "" && !(same && kept == 0 && f.dir.Shares(path)) {
+			n += shard.Size - kept
+		}
+	}
+	return n
+}
+
 // tryName makes and removes an empty file of the longest name that is to be made, since
 // file systems differ in which names they take.
 func (f *Folder) tryName() error {

@@ -46,6 +46,12 @@ func TestShardsThatStayTheSame(t *testing.T) {
 			count.finish(t, d, r, want, "after a kill")
 		}
 	}
+	for clones, want := range map[bool]int64{false: r.Layout.Bytes(), true: r.Layout.Shards[0].Size} {
+		f := &Folder{release: r, dir: memFolder{&memDisk{clones: clones}}, journal: &journal{}}
+		if got := f.unwritten(); got != want {
+			t.Errorf("clones %t: %d bytes are still to be written, want %d", clones, got, want)
+		}
+	}
 	if err := os.WriteFile(r.Same[1], []byte("another"), 0o666); err != nil {
 		t.Fatal(err)
 	}

@@ -165,7 +165,7 @@ func (g *Gathering) readAll(pending []int, n int) ([]int, error) {
 			err = fmt.Errorf("it is the record of part %d of %d", record.Part, record.Parts)
 		}
 		switch {
-		case gguf.MachineFault(err):
+		case cannotRead(err):
 			return nil, fmt.Errorf("folder %q: %q: %w", g.path, name, err)
 		case errors.Is(err, fs.ErrNotExist):
 			g.faults[part] = fmt.Sprintf("%q is missing", name)
@@ -181,6 +181,12 @@ func (g *Gathering) readAll(pending []int, n int) ([]int, error) {
 		again = append(again, part)
 	}
 	return again, nil
+}
+
+// cannotRead reports whether an error says nothing about a file: to do its part again would
+// change nothing.
+func cannotRead(err error) bool {
+	return gguf.MachineFault(err) || errors.Is(err, fs.ErrPermission)
 }
 
 func (g *Gathering) add(record *parts.Record) error {

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -328,6 +330,49 @@ func TestPartsOfOtherWork(t *testing.T) {
 		}
 		if !maps.Equal(d.files(), before) {
 			t.Errorf("%s: what was refused changed the folder", name)
+		}
+	}
+}
+
+// A shutDisk has a file that may not be opened.
+type shutDisk struct {
+	*memDisk
+	name string
+}
+
+type shutFolder struct {
+	disk.Folder
+	name string
+}
+
+func (d shutDisk) Open(path string) (disk.Folder, error) {
+	f, err := d.memDisk.Open(path)
+	return shutFolder{f, d.name}, err
+}
+
+func (f shutFolder) Open(name string) (disk.InputFile, error) {
+	if name == f.name {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return f.Folder.Open(name)
+}
+
+// TestPartsThatMayNotBeRead joins parts of which a record, a shard or a document may not be
+// opened: to do the part again would change nothing.
+func TestPartsThatMayNotBeRead(t *testing.T) {
+	r, d := partRelease(t, 3), &memDisk{}
+	for i := range 3 {
+		if err := runPart(d, r, i+1, 3); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"PART-2-of-3.json", r.shardName(1), "plan.json"} {
+		g, err := gather(context.Background(), shutDisk{d, name}, memPath, Wait{})
+		if err == nil {
+			err = errors.Join(g.CheckFiles(context.Background()), g.Close())
+		}
+		if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: got %v, want %v and the name", name, err, fs.ErrPermission)
 		}
 	}
 }

@@ -132,7 +132,7 @@ func (f *Folder) wrap(name string, err error) error {
 	if !disk.IsFull(err) {
 		return err
 	}
-	left := words.Count(f.release.Layout.Bytes()-f.Kept(), "byte")
+	left := words.Count(f.unwritten(), "byte")
 	if room, roomErr := f.dir.Room(); roomErr == nil && room.Free >= 0 {
 		return fmt.Errorf("%w: %s of shards are still to be written, %s are free", err, left, words.Group(room.Free))
 	}

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// Lock takes the lock of f, which ends with the process at the latest. A file system without
+// try takes the lock of f, which ends with the process at the latest. A file system without
 // locks is no error.
-func Lock(f *os.File) error {
+func try(f *os.File) error {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		switch {

@@ -16,8 +16,8 @@ const (
 	lockOffset          = uint32(0x40000000) // high word, beyond every byte of the File: Windows bars others from reading what is locked
 )
 
-// Lock takes the lock of f, which ends with the process at the latest.
-func Lock(f *os.File) error {
+// try takes the lock of f, which ends with the process at the latest.
+func try(f *os.File) error {
 	at := syscall.Overlapped{OffsetHigh: lockOffset}
 	ok, _, err := lockFileEx.Call(f.Fd(), lockExclusive|lockFailImmediately, 0, 1, 0, uintptr(unsafe.Pointer(&at)))
 	switch {

@@ -42,6 +42,9 @@ func Name(path string) string {
 
 // ReadInput reads a document whose path was typed, from stdin where that is "-".
 func ReadInput(stdin io.Reader, path string) ([]byte, error) {
+	if path == os.DevNull {
+		return nil, nil // the file without a byte
+	}
 	if !IsStream(path) {
 		return Read(path)
 	}

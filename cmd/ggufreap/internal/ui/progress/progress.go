@@ -69,10 +69,12 @@ func Begin(on Line, mode, task string, total int64) *Task {
 			progressbar.OptionShowCount(),
 			progressbar.OptionSetWidth(20),
 			progressbar.OptionThrottle(100*time.Millisecond),
-			progressbar.OptionSetPredictTime(true),
+			progressbar.OptionSetPredictTime(false), // it is said in words, below
+			progressbar.OptionSetElapsedTime(false),
 			progressbar.OptionClearOnFinish(),
 			progressbar.OptionSetTheme(theme(on.ASCII)),
 		)
+		p.bar.StartWithoutRender() // else its time begins after the first bytes, and its first rate is far too high
 	case Plain:
 		p.plain = true
 	case JSON:
@@ -118,6 +120,8 @@ func (w barWriter) Write(text []byte) (int, error) {
 		_, err := io.WriteString(w.p.on.W, "\r\x1b[K")
 		return len(text), err
 	}
+	_, left := w.p.speed()
+	line = fmt.Sprintf("%s %s left", line, left)
 	if most := w.p.on.Columns(); most > 0 {
 		line = w.p.fit(line, most-1)
 	}

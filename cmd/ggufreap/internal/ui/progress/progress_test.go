@@ -33,9 +33,9 @@ func TestProgressFits(t *testing.T) {
 	clock := p.started.Add(10 * time.Second)
 	p.now = func() time.Time { return clock }
 	p.Add(4_000_000_000)
-	bar := "prune  40% |████████            | (4.0/10 GB, 400 MB/s) [10s:15s]"
+	bar := "prune  40% |████████            | (4.0/10 GB, 400 MB/s) 15s left"
 	for most, want := range map[int]string{
-		79: bar, 67: bar, 66: bar, 65: bar, 64: "prune: 40 %, 400.00 MB/s, 15s left", 34: "prune: 40 %, 400.00 MB/s, 15s left",
+		79: bar, 65: bar, 64: bar, 63: "prune: 40 %, 400.00 MB/s, 15s left", 34: "prune: 40 %, 400.00 MB/s, 15s left",
 		33: "prune: 40 %", 11: "prune: 40 %", 10: "40 %", 4: "40 %", 3: "", 0: "",
 	} {
 		if got := p.fit(bar, most); got != want {
@@ -79,5 +79,14 @@ func TestASCIIBar(t *testing.T) {
 		if i := strings.IndexFunc(out.String(), func(r rune) bool { return r > 126 }); ascii && i >= 0 {
 			t.Errorf("byte %d is not ASCII: %q", i, out.String())
 		}
+	}
+}
+
+// TestTimeBeginsWithTheTask wants the first bytes to have taken the time since the task began:
+// a bar that begins with them has a first rate that no disk has.
+func TestTimeBeginsWithTheTask(t *testing.T) {
+	p := Begin(Line{W: &bytes.Buffer{}, Columns: noTerminal}, Bar, "pin", 100)
+	if !p.bar.IsStarted() {
+		t.Error("the bar's time has not begun")
 	}
 }
