@@ -180,23 +180,10 @@ func TestBuildPinCanBeCancelled(t *testing.T) {
 }
 
 func TestBuildPinNamesThePlaceOfAReadError(t *testing.T) {
-	data, err := os.ReadFile(modeltest.Write(t, t.TempDir(), "m", modeltest.Contents(1), gguf.Split{})[0])
-	if err != nil {
-		t.Fatal(err)
-	}
 	for cause, want := range map[error]error{modeltest.ErrInjected: modeltest.ErrInjected, io.EOF: io.ErrUnexpectedEOF, nil: io.ErrUnexpectedEOF} {
-		broken := &modeltest.BrokenAt{ReaderAt: bytes.NewReader(data), Offset: int64(len(data)), Err: cause}
-		f, err := gguf.NewFile("disk/m.gguf", broken, int64(len(data)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := gguf.NewModel("m", f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		broken.Offset = f.DataOffset + 1001
-		place := fmt.Sprintf("disk/m.gguf: reading at byte %d of %d: ", broken.Offset, len(data))
-		_, err = BuildPin(context.Background(), m, BuildOptions{})
+		m := modeltest.Broken(t, modeltest.Contents(1), 1001, cause)
+		place := fmt.Sprintf("disk/m.gguf: reading at byte %d of %d: ", m.Files[0].DataOffset+1001, m.FileBytes())
+		_, err := BuildPin(context.Background(), m, BuildOptions{})
 		if !errors.Is(err, want) || !strings.HasPrefix(err.Error(), place) {
 			t.Errorf("got %v, want %s%v", err, place, want)
 		}

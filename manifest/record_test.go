@@ -175,20 +175,7 @@ func TestRecorderWithoutReaders(t *testing.T) {
 }
 
 func TestRecorderNamesThePlaceOfAReadError(t *testing.T) {
-	data, err := os.ReadFile(modeltest.Write(t, t.TempDir(), "m", modeltest.MoE(), gguf.Split{})[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	broken := &modeltest.BrokenAt{ReaderAt: bytes.NewReader(data), Offset: int64(len(data)), Err: modeltest.ErrInjected}
-	f, err := gguf.NewFile("disk/m.gguf", broken, int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := gguf.NewModel("m", f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	broken.Offset = f.DataOffset + 100
+	m := modeltest.Broken(t, modeltest.MoE(), 100, modeltest.ErrInjected)
 	recorder, err := NewRecorder(t.Context(), m, BuildOptions{})
 	if err != nil {
 		t.Fatal(err)

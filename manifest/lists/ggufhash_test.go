@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -100,23 +99,10 @@ func TestTakeHashesReadsWhatIsAskedFor(t *testing.T) {
 }
 
 func TestGGUFHashesNameThePlaceOfAReadError(t *testing.T) {
-	path := modeltest.Write(t, t.TempDir(), "x", modeltest.ABC(), gguf.Split{})[0]
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	broken := &modeltest.BrokenAt{ReaderAt: bytes.NewReader(data), Offset: int64(len(data)), Err: modeltest.ErrInjected}
-	f, err := gguf.NewFile("disk/x.gguf", broken, int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := gguf.NewModel("x", f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	broken.Offset = int64(len(data)) - 31
-	err = WriteGGUFHashes(context.Background(), &bytes.Buffer{}, m, 0, nil)
-	if !errors.Is(err, modeltest.ErrInjected) || !strings.HasPrefix(err.Error(), "disk/x.gguf: reading at byte "+fmt.Sprint(broken.Offset)) {
+	m := modeltest.Broken(t, modeltest.ABC(), 33, modeltest.ErrInjected) // within the second tensor
+	place := fmt.Sprintf("disk/m.gguf: reading at byte %d ", m.Files[0].DataOffset+33)
+	err := WriteGGUFHashes(context.Background(), &bytes.Buffer{}, m, 0, nil)
+	if !errors.Is(err, modeltest.ErrInjected) || !strings.HasPrefix(err.Error(), place) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"io/fs"
@@ -80,21 +81,12 @@ func originOf(source io.ReaderAt) io.ReaderAt {
 
 // difference says in what this release is another than was, or "".
 func (h *journalHead) difference(was *journalHead) string {
-	return firstOf(
+	return cmp.Or(
 		differentSources(h.Sources, was.Sources),
 		differentOrigin(h.Origin, was.Origin),
 		differentShards(h.Shards, was.Shards),
 		differentDocuments(h.Documents, was.Documents),
 	)
-}
-
-func firstOf(differences ...string) string {
-	for _, d := range differences {
-		if d != "" {
-			return d
-		}
-	}
-	return ""
 }
 
 func differentSources(is, was []journalSource) string {

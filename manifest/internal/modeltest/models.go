@@ -108,17 +108,38 @@ func ViewData(v gguf.View) []byte {
 // ErrInjected is a fault that a test makes.
 var ErrInjected = errors.New("injected fault")
 
-// BrokenAt is a file whose bytes from some offset on cannot be read.
-type BrokenAt struct {
+// brokenAt is a file whose bytes from some offset on cannot be read.
+type brokenAt struct {
 	io.ReaderAt
-	Offset int64
-	Err    error
+	offset int64
+	err    error
 }
 
-func (b BrokenAt) ReadAt(p []byte, off int64) (int, error) {
-	if off+int64(len(p)) > b.Offset {
-		n, _ := b.ReaderAt.ReadAt(p[:max(b.Offset-off, 0)], off)
-		return n, b.Err
+func (b brokenAt) ReadAt(p []byte, off int64) (int, error) {
+	if off+int64(len(p)) > b.offset {
+		n, _ := b.ReaderAt.ReadAt(p[:max(b.offset-off, 0)], off)
+		return n, b.err
 	}
 	return b.ReaderAt.ReadAt(p, off)
+}
+
+// Broken returns a model of one file, "disk/m.gguf", whose tensor data cannot be read from some
+// byte on.
+func Broken(t *testing.T, c gguf.Contents, from int64, cause error) *gguf.Model {
+	t.Helper()
+	data, err := os.ReadFile(Write(t, t.TempDir(), "m", c, gguf.Split{})[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := &brokenAt{ReaderAt: bytes.NewReader(data), offset: int64(len(data)), err: cause}
+	f, err := gguf.NewFile("disk/m.gguf", file, int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.offset = f.DataOffset + from
+	m, err := gguf.NewModel("m", f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }

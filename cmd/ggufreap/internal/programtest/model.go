@@ -1,7 +1,9 @@
 package programtest
 
 import (
+	"errors"
 	"io"
+	"os"
 	"testing"
 
 	"ggufreap/gguf"
@@ -58,6 +60,22 @@ func WriteModel(t testing.TB, spec gguftest.Spec, shards int) []string {
 		t.Fatal(err)
 	}
 	return files
+}
+
+// WriteContents writes what a model consists of as one file.
+func WriteContents(t testing.TB, path string, c gguf.Contents) {
+	t.Helper()
+	layout, err := gguf.NewLayout(c, gguf.Split{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(layout.Shards[0].Write(t.Context(), f, make([]byte, 1<<16), nil), f.Close()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // OpenModel opens a model that has no problem.

@@ -98,15 +98,7 @@ func TestExpertIDsAreProven(t *testing.T) {
 	old := programtest.TensorData(t, programtest.OpenModel(t, source), "blk.1.ffn_gate_tid2eid.weight")
 	c := programtest.OpenModel(t, "turned").Contents()
 	setSlab(t, &c, "blk.1.ffn_gate_tid2eid.weight", 0, old)
-	layout, err := gguf.NewLayout(c, gguf.Split{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b bytes.Buffer
-	if err := layout.Shards[0].Write(t.Context(), &b, make([]byte, 1<<16), nil); err != nil {
-		t.Fatal(err)
-	}
-	programtest.WriteText(t, "forged.gguf", b.String())
+	programtest.WriteContents(t, "forged.gguf", c)
 	r = programtest.Run(t, "verify", "--source-pin", "pin.json", "forged.gguf")
 	if r.Code != programtest.Differs || !strings.Contains(r.Stdout, "tensor \"blk.1.ffn_gate_tid2eid.weight\": still has the source's expert numbers") {
 		t.Errorf("exit %d, %s", r.Code, r.Stdout)
@@ -149,15 +141,7 @@ func TestReplacedExpertIDsAreProven(t *testing.T) {
 		edit(ids)
 		c := programtest.OpenModel(t, "out").Contents()
 		setSlab(t, &c, table, 0, ids)
-		layout, err := gguf.NewLayout(c, gguf.Split{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var b bytes.Buffer
-		if err := layout.Shards[0].Write(t.Context(), &b, make([]byte, 1<<16), nil); err != nil {
-			t.Fatal(err)
-		}
-		programtest.WriteText(t, "forged.gguf", b.String())
+		programtest.WriteContents(t, "forged.gguf", c)
 		r := programtest.Run(t, "verify", "--source-pin", "pin.json", "forged.gguf")
 		if r.Code != programtest.Differs || !strings.Contains(r.Stdout, "are not what pruning makes of the source's table") {
 			t.Errorf("%s: exit %d, %s", name, r.Code, r.Stdout)

@@ -35,18 +35,7 @@ func forge(t *testing.T, dir, out string, edit func(c *gguf.Contents, source *gg
 	t.Helper()
 	c := programtest.OpenModel(t, dir).Contents()
 	edit(&c, programtest.OpenModel(t, "source"))
-	layout, err := gguf.NewLayout(c, gguf.Split{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Create(out + ".gguf")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if err := layout.Shards[0].Write(t.Context(), f, make([]byte, 1<<16), nil); err != nil {
-		t.Fatal(err)
-	}
+	programtest.WriteContents(t, out+".gguf", c)
 	programtest.Succeed(t, "reshard", "--shards", "3", "-o", out, out+".gguf")
 }
 
