@@ -3,10 +3,11 @@ package gguf
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+
+	"ggufreap/gguf/pattern"
 )
 
 // backwards is the magic of a writer that took it for a number and swapped its bytes.
@@ -27,7 +28,7 @@ var foreign = []struct{ prefix, kind string }{
 
 // answer matches what servers say in place of a file, in lower case: the hub's words, those of
 // other servers, and JSON that begins with an error.
-var answer = regexp.MustCompile(`^(?:[45][0-9]{2}:? +)?(?:(?:(?:entry|repository|repo|revision|model|file|page) )?not found\b` +
+var answer = pattern.Lazy(`^(?:[45][0-9]{2}:? +)?(?:(?:(?:entry|repository|repo|revision|model|file|page) )?not found\b` +
 	`|access to \S+ \S+ is restricted` +
 	`|invalid (?:username or password|credentials|user token)` +
 	`|(?:unauthorized|forbidden|too many requests|internal server error|bad gateway|service unavailable|gateway time-?out)\b)` +
@@ -60,7 +61,7 @@ func foreignKind(head []byte) string {
 		return "an HTML page, not a model: a web server answered the download with a page"
 	case strings.HasPrefix(text, "<?xml"):
 		return "an XML document, not a model: a web server answered the download with a message"
-	case answer.MatchString(text):
+	case answer().MatchString(text):
 		return fmt.Sprintf("a message, not a model: a web server answered the download with %q", beginning(string(head)))
 	case len(bytes.Trim(head, "\x00")) == 0:
 		return "the file begins with zero bytes: space was set aside for a download that did not arrive"
@@ -99,9 +100,9 @@ func pointerKind(text string) string {
 	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		switch {
-		case key == "size" && pointerSize.MatchString(value):
+		case key == "size" && pointerSize().MatchString(value):
 			size = "of " + value + " bytes"
-		case key == "oid" && pointerOID.MatchString(value):
+		case key == "oid" && pointerOID().MatchString(value):
 			oid = " with oid " + value
 		}
 	}
@@ -109,6 +110,6 @@ func pointerKind(text string) string {
 }
 
 var (
-	pointerSize = regexp.MustCompile(`^[0-9]{1,18}$`)
-	pointerOID  = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	pointerSize = pattern.Lazy(`^[0-9]{1,18}$`)
+	pointerOID  = pattern.Lazy(`^sha256:[0-9a-f]{64}$`)
 )

@@ -12,23 +12,25 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"ggufreap/gguf/pattern"
 )
 
 // Files are cut by bytes, to be joined with cat, in these ways. The first group of a pattern is
 // the name of the whole file, the second tells the piece, the third how many there are.
 var pieceNames = []struct {
-	name   *regexp.Regexp
+	name   func() *regexp.Regexp
 	number func(text string) int
 	from   int // the greatest number that the first may have
 }{
-	{regexp.MustCompile(`^(.+?)[ ._-]+\(?part[ ._-]?([0-9]{1,4})[ ._-]?of[ ._-]?([0-9]{1,4})\)?$`), func(s string) int { return decimal(s) - 1 }, 0},
-	{regexp.MustCompile(`^(.+\.gguf)[._-]?(?:split|part)[._-]?([a-z]{1,3})$`), letters, 0}, // by hand, before hosts took large files
-	{regexp.MustCompile(`^(.+\.gguf)[._-]?(?:split|part)[._-]?([0-9]{2,4})$`), decimal, 1},
-	{regexp.MustCompile(`^(.+\.gguf)[._-]?([a-z]{2,3})$`), letters, 0},                 // split m.gguf m.gguf.
-	{regexp.MustCompile(`^(.+\.gguf)[._-]?([0-9]{2,4})$`), decimal, 1},                 // split -d, 7-Zip
-	{regexp.MustCompile(`^(.+\.gguf)[._-]?(?:split|part)?[._-]?([0-9])$`), decimal, 1}, // by hand
-	{regexp.MustCompile(`^(x)([a-z]{2,3})$`), letters, 0},                              // split
-	{regexp.MustCompile(`^(x)([0-9]{2,4})$`), decimal, 1},                              // split -d
+	{pattern.Lazy(`^(.+?)[ ._-]+\(?part[ ._-]?([0-9]{1,4})[ ._-]?of[ ._-]?([0-9]{1,4})\)?$`), func(s string) int { return decimal(s) - 1 }, 0},
+	{pattern.Lazy(`^(.+\.gguf)[._-]?(?:split|part)[._-]?([a-z]{1,3})$`), letters, 0}, // by hand, before hosts took large files
+	{pattern.Lazy(`^(.+\.gguf)[._-]?(?:split|part)[._-]?([0-9]{2,4})$`), decimal, 1},
+	{pattern.Lazy(`^(.+\.gguf)[._-]?([a-z]{2,3})$`), letters, 0},                 // split m.gguf m.gguf.
+	{pattern.Lazy(`^(.+\.gguf)[._-]?([0-9]{2,4})$`), decimal, 1},                 // split -d, 7-Zip
+	{pattern.Lazy(`^(.+\.gguf)[._-]?(?:split|part)?[._-]?([0-9])$`), decimal, 1}, // by hand
+	{pattern.Lazy(`^(x)([a-z]{2,3})$`), letters, 0},                              // split
+	{pattern.Lazy(`^(x)([0-9]{2,4})$`), decimal, 1},                              // split -d
 }
 
 func decimal(s string) int {
@@ -108,7 +110,7 @@ func piecesIn(dir string) map[string]*pieceSet {
 
 func matchPiece(name string) (scheme int, match []string) {
 	for i, way := range pieceNames {
-		if match := way.name.FindStringSubmatch(name); match != nil {
+		if match := way.name().FindStringSubmatch(name); match != nil {
 			return i, match
 		}
 	}

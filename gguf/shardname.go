@@ -3,15 +3,16 @@ package gguf
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"ggufreap/gguf/pattern"
 )
 
 // shardPattern is the name of a shard: five digits, as a count of at most 65535 needs,
 // and at the end of the base name only. "best-of-breed.gguf" and "m-1-of-2.gguf" are no
 // shards.
-var shardPattern = regexp.MustCompile(`(?s)^(.*)-(\d{5})-of-(\d{5})\.gguf$`)
+var shardPattern = pattern.Lazy(`(?s)^(.*)-(\d{5})-of-(\d{5})\.gguf$`)
 
 const shardFormat = "%s-%05d-of-%05d.gguf"
 
@@ -24,7 +25,7 @@ type shardName struct {
 // parseShardName reads the base name of path. It reports false for a name that is not
 // one of a split's, as shard 3 of 2.
 func parseShardName(path string) (shardName, bool) {
-	m := shardPattern.FindStringSubmatch(filepath.Base(path))
+	m := shardPattern().FindStringSubmatch(filepath.Base(path))
 	if m == nil {
 		return shardName{}, false
 	}

@@ -1,9 +1,10 @@
 package reap
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"ggufreap/gguf/pattern"
 )
 
 // A Role is what a routed tensor does in its block. Its text is the tensor's name
@@ -128,7 +129,7 @@ type namePlace struct {
 
 // kindOf sorts a name after "blk.N." by the tables above.
 func kindOf(name string) namePlace {
-	if adapter := adapterName.FindStringSubmatch(name); adapter != nil {
+	if adapter := adapterName().FindStringSubmatch(name); adapter != nil {
 		if role, ok := roleOf(adapter[1]); ok {
 			return namePlace{kindAdapter, role}
 		}
@@ -138,7 +139,7 @@ func kindOf(name string) namePlace {
 	switch {
 	case ok:
 		return namePlace{kindRouted, role}
-	case legacyName.MatchString(name):
+	case legacyName().MatchString(name):
 		return namePlace{kind: kindLegacy}
 	case bystander(name):
 		return namePlace{kind: kindUntouched}
@@ -147,7 +148,7 @@ func kindOf(name string) namePlace {
 }
 
 // legacyName matches the layout with one tensor for each expert and projection.
-var legacyName = regexp.MustCompile(`^ffn_(gate|up|down)\.[0-9]+\.(weight|bias|scale)$`)
+var legacyName = pattern.Lazy(`^ffn_(gate|up|down)\.[0-9]+\.(weight|bias|scale)$`)
 
 // adapterName splits an embedded adapter's name from that of the tensor it changes.
-var adapterName = regexp.MustCompile(`^(.+)\.lora_[ab](\.weight)?$`)
+var adapterName = pattern.Lazy(`^(.+)\.lora_[ab](\.weight)?$`)

@@ -2,11 +2,11 @@ package reap
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"ggufreap/gguf"
+	"ggufreap/gguf/pattern"
 )
 
 // KeySizeLabel is the key whose value llama.cpp's converter counts from the tensors: "896x1B"
@@ -14,11 +14,11 @@ import (
 const KeySizeLabel = "general.size_label"
 
 // labelled tells the expert count at the beginning of a size label.
-var labelled = regexp.MustCompile(`^([0-9]{1,9})x[0-9.]+[KMBTkmbt]`)
+var labelled = pattern.Lazy(`^([0-9]{1,9})x[0-9.]+[KMBTkmbt]`)
 
 // StaleSizeLabel reports whether a size label states another number of experts.
 func StaleSizeLabel(label string, experts int) bool {
-	match := labelled.FindStringSubmatch(label)
+	match := labelled().FindStringSubmatch(label)
 	if match == nil {
 		return false
 	}

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -20,6 +19,7 @@ import (
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
+	"ggufreap/gguf/pattern"
 	"ggufreap/manifest"
 	"ggufreap/manifest/sign"
 )
@@ -38,7 +38,7 @@ func factFlags() []cli.Flag {
 
 const maxNodes = 1024
 
-var licenseID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+-]*$`)
+var licenseID = pattern.Lazy(`^[A-Za-z0-9][A-Za-z0-9.+-]*$`)
 
 // checkFactFlags refuses what no card can say, before anything is written.
 func checkFactFlags(c *cli.Context) error {
@@ -47,7 +47,7 @@ func checkFactFlags(c *cli.Context) error {
 	}
 	licenses := c.StringSlice("license")
 	for _, id := range licenses {
-		if !licenseID.MatchString(id) {
+		if !licenseID().MatchString(id) {
 			return hint.With(args.Usagef("--license is %q, want a name that the hub has for it, such as mit or apache-2.0", id), "--license other --license-name NAME --license-link LINK is for any other")
 		}
 	}

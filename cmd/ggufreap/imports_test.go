@@ -15,7 +15,7 @@ func TestImports(t *testing.T) {
 	signatures := slices.Concat(pins, []string{"github.com/hiddeco/sshsig", "github.com/secure-systems-lab/go-securesystemslib", "golang.org/x/crypto", "golang.org/x/sys"})
 	plans := append(slices.Clone(documents), "ggufreap/reap")
 	const kit = "ggufreap/cmd/ggufreap/internal/"
-	screen := []string{"github.com/rivo/uniseg", "ggufreap/gguf/words"}
+	screen := []string{"github.com/rivo/uniseg", "ggufreap/gguf/pattern", "ggufreap/gguf/words"}
 	for pkg, allowed := range map[string][]string{
 		"ggufreap/gguf":            {"ggufreap/gguf/words", "ggufreap/gguf"},
 		"ggufreap/reap":            {"ggufreap/gguf/words", "ggufreap/gguf", "ggufreap/reap"},
@@ -28,7 +28,7 @@ func TestImports(t *testing.T) {
 		"ggufreap/manifest/parts":  pins,
 		"ggufreap/manifest/stage":  pins,
 		"ggufreap/manifest/repair": pins,
-		"ggufreap/gguf/remote":     {"ggufreap/gguf/remote", "github.com/go-json-experiment/json", "github.com/cenkalti/backoff/v5", "golang.org/x/time/rate"},
+		"ggufreap/gguf/remote":     {"ggufreap/gguf/pattern", "ggufreap/gguf/remote", "github.com/go-json-experiment/json", "github.com/cenkalti/backoff/v5", "golang.org/x/time/rate"},
 		"ggufreap/manifest/sign":   signatures,
 		"ggufreap/manifest/verify": signatures,
 

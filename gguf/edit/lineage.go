@@ -2,11 +2,11 @@ package edit
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 
 	"ggufreap/gguf"
+	"ggufreap/gguf/pattern"
 )
 
 // Keys of what a model was made from, as llama.cpp's converter writes them: a count, and for
@@ -48,11 +48,11 @@ func AddBase(md *gguf.Metadata, repo string) error {
 }
 
 // baseKey is a key that AddBase or the converter writes: a count, or a text of one base.
-var baseKey = regexp.MustCompile(`^general\.base_model\.(?:(count)|(?:0|[1-9][0-9]{0,3})\.(?:name|author|version|organization|description|url|doi|uuid|repo_url))$`)
+var baseKey = pattern.Lazy(`^general\.base_model\.(?:(count)|(?:0|[1-9][0-9]{0,3})\.(?:name|author|version|organization|description|url|doi|uuid|repo_url))$`)
 
 // IsBaseKey reports whether a key of this type says what a model was made from.
 func IsBaseKey(key, typ string) bool {
-	match := baseKey.FindStringSubmatch(key)
+	match := baseKey().FindStringSubmatch(key)
 	return match != nil && typ == map[bool]string{true: gguf.Uint32.String(), false: gguf.Text.String()}[match[1] != ""]
 }
 
@@ -75,13 +75,13 @@ func baseOf(repo string) map[string]string {
 }
 
 // version tells words that keep their letters: "v2.1", "8b".
-var version = regexp.MustCompile(`^(v\d+(\.\d+)*|\d.*)$`)
+var version = pattern.Lazy(`^(v\d+(\.\d+)*|\d.*)$`)
 
 // title makes a title of an id: words of small letters begin with a capital.
 func title(id string) string {
 	words := strings.Fields(strings.ReplaceAll(id, "-", " "))
 	for i, word := range words {
-		if word == strings.ToLower(word) && !version.MatchString(word) {
+		if word == strings.ToLower(word) && !version().MatchString(word) {
 			words[i] = capitals(word)
 		}
 	}

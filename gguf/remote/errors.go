@@ -7,9 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"regexp"
 	"strings"
 	"unicode"
+
+	"ggufreap/gguf/pattern"
 )
 
 // A StatusError is an answer that is not what was asked for.
@@ -108,7 +109,7 @@ func bodyWords(body string) string {
 }
 
 // secrets are parts of texts that may be signatures or tokens.
-var secrets = regexp.MustCompile(`\?[^\s"'<>]*|\bhf_\w+|(?i)\b(bearer|x-amz-[a-z-]+)\b\s*[=: ]\s*\S+|(?i)\b(signature|key-pair-id|policy|credential)\b\s*[=:]\s*\S+`)
+var secrets = pattern.Lazy(`\?[^\s"'<>]*|\bhf_\w+|(?i)\b(bearer|x-amz-[a-z-]+)\b\s*[=: ]\s*\S+|(?i)\b(signature|key-pair-id|policy|credential)\b\s*[=:]\s*\S+`)
 
 // scrub makes a server's words fit for a message: one line, no secrets, not endless.
 func scrub(s string) string {
@@ -121,7 +122,7 @@ func scrub(s string) string {
 		}
 		return r
 	}, s)
-	s = strings.Join(strings.Fields(secrets.ReplaceAllString(s, "")), " ")
+	s = strings.Join(strings.Fields(secrets().ReplaceAllString(s, "")), " ")
 	if len(s) > maxShown {
 		s = strings.ToValidUTF8(s[:maxShown], "") + "..."
 	}

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -18,6 +17,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"ggufreap/gguf/pattern"
 )
 
 // Bounds of what the hub may answer.
@@ -52,7 +53,7 @@ type large struct {
 
 func (l *large) sha256() string { return strings.ToLower(strings.TrimPrefix(l.OID, "sha256:")) }
 
-var sumPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var sumPattern = pattern.Lazy(`^[0-9a-f]{64}$`)
 
 // check refuses what a listing cannot truly say of a file.
 func (e entry) check() error {
@@ -60,7 +61,7 @@ func (e entry) check() error {
 	switch {
 	case e.Size < 0 || e.LFS != nil && e.LFS.Size < 0:
 		return fmt.Errorf("the hub lists %q as a file of %d bytes", name, min(e.Size, 0))
-	case e.LFS != nil && !sumPattern.MatchString(e.LFS.sha256()):
+	case e.LFS != nil && !sumPattern().MatchString(e.LFS.sha256()):
 		return fmt.Errorf("the hub lists %q with the sha256 %q, which is none", name, scrub(e.LFS.OID))
 	}
 	return nil
@@ -82,7 +83,7 @@ func (c *Client) revision(a *address) (Facts, error) {
 	if _, err := c.ask(a, c.at(a.api()+"/revision/"+url.PathEscape(revision)), &answer); err != nil {
 		return Facts{}, err
 	}
-	if !commitPattern.MatchString(answer.SHA) {
+	if !commitPattern().MatchString(answer.SHA) {
 		return Facts{}, fmt.Errorf("%s: the hub names no commit: %q", a, scrub(answer.SHA))
 	}
 	facts := Facts{Repo: a.repo, Commit: answer.SHA}
@@ -96,7 +97,7 @@ func (c *Client) revision(a *address) (Facts, error) {
 	return facts, nil
 }
 
-var commitPattern = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
+var commitPattern = pattern.Lazy(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 
 // at returns an address of the hub; the path is encoded.
 func (c *Client) at(escaped string) *url.URL {
@@ -140,12 +141,12 @@ func (c *Client) list(a *address, commit, dir string, below bool) ([]entry, erro
 	return nil, fmt.Errorf("%s: the hub's listing has no end", a)
 }
 
-var nextLink = regexp.MustCompile(`<([^<>]*)>\s*;[^,]*\brel="?next"?`)
+var nextLink = pattern.Lazy(`<([^<>]*)>\s*;[^,]*\brel="?next"?`)
 
 // nextPage reads the address of the following page from the header. Mirrors send that of
 // the hub they copy: the page is asked for where the first one came from.
 func (c *Client) nextPage(from *url.URL, h http.Header) (*url.URL, error) {
-	link := nextLink.FindStringSubmatch(strings.Join(h.Values("Link"), ", "))
+	link := nextLink().FindStringSubmatch(strings.Join(h.Values("Link"), ", "))
 	if link == nil {
 		return nil, nil
 	}
@@ -291,7 +292,7 @@ func modelFolder(a *address, files []entry) (string, error) {
 func inPieces(files []entry) string {
 	var pieces []string
 	for _, e := range files {
-		if piecePattern.MatchString(path.Base(e.Path)) {
+		if piecePattern().MatchString(path.Base(e.Path)) {
 			pieces = append(pieces, e.Path)
 		}
 	}
@@ -304,16 +305,16 @@ func inPieces(files []entry) string {
 const joinedHere = "a model in pieces is read once they are on this machine: download them all and name their folder"
 
 // piecePattern is what follows the name of a model in those of its pieces.
-var piecePattern = regexp.MustCompile(`(?i)\.gguf[ ._-]*\(?(?:(?:part|split)[ ._-]?[a-z]{1,3}|(?:part|split)?[ ._-]?(?:[0-9]{1,4}|a[a-z])|part[ ._-]?[0-9]+[ ._-]?of[ ._-]?[0-9]+)\)?$`)
+var piecePattern = pattern.Lazy(`(?i)\.gguf[ ._-]*\(?(?:(?:part|split)[ ._-]?[a-z]{1,3}|(?:part|split)?[ ._-]?(?:[0-9]{1,4}|a[a-z])|part[ ._-]?[0-9]+[ ._-]?of[ ._-]?[0-9]+)\)?$`)
 
 // isPiece reports whether an address names a piece. On another server a number alone may be part
 // of the name of a whole file.
 func (a *address) isPiece() bool {
 	if a.kind != "" {
-		return piecePattern.MatchString(path.Base(a.path))
+		return piecePattern().MatchString(path.Base(a.path))
 	}
 	name := strings.ToLower(path.Base(a.url.Path))
-	return piecePattern.MatchString(name) && (strings.Contains(name, "part") || strings.Contains(name, "split"))
+	return piecePattern().MatchString(name) && (strings.Contains(name, "part") || strings.Contains(name, "split"))
 }
 
 // someOf joins a few names for a message.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"ggufreap/gguf/pattern"
 	"ggufreap/gguf/words"
 )
 
@@ -143,16 +144,16 @@ var refused = map[string]string{
 
 // refusedForms are forms of such names, of which there are many: the first that fits tells.
 var refusedForms = []struct {
-	form *regexp.Regexp
+	form func() *regexp.Regexp
 	why  string
 }{
-	{regexp.MustCompile(`composite|combinedscore|(after|with|incl|including)retr(y|ies)|bestof\d*$`), refuseComposite},
-	{regexp.MustCompile(`(avg|average|mean|median|overall).*(tps|toks|token|prefill|decode|prompt|ttft|latency|throughput|speed|rate)|(tps|toks|token|prefill|decode|prompt|ttft|throughput|speed).*(avg|average|mean|median|overall)`), refuseMean},
-	{regexp.MustCompile(`tps$|toks$|tokenspersecond|tokenspersec|tokenss$|throughput|(prefill|decode|prompt|generation|inference|eval)(speed|rate)`), refuseRate},
-	{regexp.MustCompile(`accuracy|passrate|passat\d|pass@|successrate|exactmatch|score$|percent(age)?correct`), refuseShare},
-	{regexp.MustCompile(`^(humaneval|mbpp|gsm8?k|mmlu|arc|hellaswag|truthfulqa|aime|gpqa|swebench|ifeval|bbh|livecodebench|winogrande|piqa|math\d*)(plus|pro|diamond|verified|\d+)?$`), refuseShare},
-	{regexp.MustCompile(`(peak|max|used|resident|runtime)(v|gpu|cpu|system)?(ram|memory|mem)(used|usage|gb|gib|bytes)?$|(ram|memory)(used|usage|peak|gb|gib)$|^rss$|maxrss`), refuseMemory},
-	{regexp.MustCompile(`(tested|working|effective|verified|usable|validated|supported|max|maximum)(tested)?context|context(tested|verified|validated|length|size|window)`), refuseContext},
+	{pattern.Lazy(`composite|combinedscore|(after|with|incl|including)retr(y|ies)|bestof\d*$`), refuseComposite},
+	{pattern.Lazy(`(avg|average|mean|median|overall).*(tps|toks|token|prefill|decode|prompt|ttft|latency|throughput|speed|rate)|(tps|toks|token|prefill|decode|prompt|ttft|throughput|speed).*(avg|average|mean|median|overall)`), refuseMean},
+	{pattern.Lazy(`tps$|toks$|tokenspersecond|tokenspersec|tokenss$|throughput|(prefill|decode|prompt|generation|inference|eval)(speed|rate)`), refuseRate},
+	{pattern.Lazy(`accuracy|passrate|passat\d|pass@|successrate|exactmatch|score$|percent(age)?correct`), refuseShare},
+	{pattern.Lazy(`^(humaneval|mbpp|gsm8?k|mmlu|arc|hellaswag|truthfulqa|aime|gpqa|swebench|ifeval|bbh|livecodebench|winogrande|piqa|math\d*)(plus|pro|diamond|verified|\d+)?$`), refuseShare},
+	{pattern.Lazy(`(peak|max|used|resident|runtime)(v|gpu|cpu|system)?(ram|memory|mem)(used|usage|gb|gib|bytes)?$|(ram|memory)(used|usage|peak|gb|gib)$|^rss$|maxrss`), refuseMemory},
+	{pattern.Lazy(`(tested|working|effective|verified|usable|validated|supported|max|maximum)(tested)?context|context(tested|verified|validated|length|size|window)`), refuseContext},
 }
 
 // squeeze is a name without what people vary: case, hyphens, underscores, spaces.
@@ -184,7 +185,7 @@ func refusal(name string) string {
 		}
 	}
 	for _, f := range refusedForms {
-		if f.form.MatchString(squeezed) {
+		if f.form().MatchString(squeezed) {
 			return f.why
 		}
 	}

@@ -225,7 +225,7 @@ func nodeOf(value any) *yaml.Node {
 // scalar is a text; one that looks like a number is written as one.
 func scalar(s string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Value: s}
-	if !numberForm.MatchString(s) {
+	if !numberForm().MatchString(s) {
 		n.Tag = "!!str"
 	}
 	return n

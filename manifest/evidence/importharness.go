@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"ggufreap/gguf/jsondoc"
+	"ggufreap/gguf/pattern"
 )
 
 const harnessName = "lm-evaluation-harness"
@@ -63,11 +63,11 @@ type marks struct {
 	graded      bool // some are neither 0 nor 1
 }
 
-var samplesName = regexp.MustCompile(`^samples_(.+)_\d{4}-\d{2}-\d{2}T[0-9.:-]+\.jsonl?$`)
+var samplesName = pattern.Lazy(`^samples_(.+)_\d{4}-\d{2}-\d{2}T[0-9.:-]+\.jsonl?$`)
 
 func (in *reading) harnessSamples(f File) error {
 	s := &harnessSamples{file: f, task: strings.TrimSuffix(f.Name, ".jsonl"), marks: map[string]*marks{}}
-	if m := samplesName.FindStringSubmatch(f.Name); m != nil {
+	if m := samplesName().FindStringSubmatch(f.Name); m != nil {
 		s.task = m[1]
 	}
 	d := jsontext.NewDecoder(bytes.NewBuffer(f.Data))
@@ -253,7 +253,7 @@ func (r *harnessResults) conditions(out *row, task string) {
 	out.add("temperature", settings["temperature"])
 	out.add("top_p", settings["top_p"])
 	for _, name := range []string{"max_gen_toks", "max_tokens", "max_new_tokens"} {
-		if integerForm.MatchString(settings[name]) {
+		if integerForm().MatchString(settings[name]) {
 			out.add("output_tokens_cap", settings[name])
 			break
 		}
@@ -279,7 +279,7 @@ func generation(raw jsontext.Value) map[string]string {
 		}
 	}
 	for _, name := range []string{"temperature", "top_p"} {
-		if !numberForm.MatchString(settings[name]) {
+		if !numberForm().MatchString(settings[name]) {
 			delete(settings, name)
 		}
 	}

@@ -11,19 +11,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"ggufreap/gguf/jsondoc"
+	"ggufreap/gguf/pattern"
 )
 
 // Lines of llama-perplexity. The number may stand behind a time stamp.
 var (
-	finalPPL   = regexp.MustCompile(`Final estimate: PPL = ([0-9.]+) \+/- ([0-9.]+)`)
-	meanPPL    = regexp.MustCompile(`Mean PPL\(Q\)\s*:\s*([0-9.]+)\s*±\s*([0-9.]+)`)
-	basePPL    = regexp.MustCompile(`Mean PPL\(base\)\s*:\s*([0-9.]+)\s*±\s*([0-9.]+)`)
-	meanKLD    = regexp.MustCompile(`Mean\s+KLD:\s*(-?[0-9.]+)\s*±\s*([0-9.]+)`)
-	sameTop    = regexp.MustCompile(`Same top p:\s*([0-9.]+)\s*±\s*([0-9.]+)`)
-	chunkLine  = regexp.MustCompile(`over ([0-9]+) chunks, n_ctx=([0-9]+)`)
-	buildLine  = regexp.MustCompile(`build: [0-9]+ \(([0-9a-f]+)\)`)
-	promptTime = regexp.MustCompile(`prompt eval time =\s*[0-9.]+ ms /\s*([0-9]+) tokens \(\s*[0-9.]+ ms per token,\s*([0-9.]+) tokens per second\)`)
-	evalTime   = regexp.MustCompile(`(?:^|\s)eval time =\s*[0-9.]+ ms /\s*([0-9]+) (?:tokens|runs) +\(\s*[0-9.]+ ms per token,\s*([0-9.]+) tokens per second\)`)
+	finalPPL   = pattern.Lazy(`Final estimate: PPL = ([0-9.]+) \+/- ([0-9.]+)`)
+	meanPPL    = pattern.Lazy(`Mean PPL\(Q\)\s*:\s*([0-9.]+)\s*±\s*([0-9.]+)`)
+	basePPL    = pattern.Lazy(`Mean PPL\(base\)\s*:\s*([0-9.]+)\s*±\s*([0-9.]+)`)
+	meanKLD    = pattern.Lazy(`Mean\s+KLD:\s*(-?[0-9.]+)\s*±\s*([0-9.]+)`)
+	sameTop    = pattern.Lazy(`Same top p:\s*([0-9.]+)\s*±\s*([0-9.]+)`)
+	chunkLine  = pattern.Lazy(`over ([0-9]+) chunks, n_ctx=([0-9]+)`)
+	buildLine  = pattern.Lazy(`build: [0-9]+ \(([0-9a-f]+)\)`)
+	promptTime = pattern.Lazy(`prompt eval time =\s*[0-9.]+ ms /\s*([0-9]+) tokens \(\s*[0-9.]+ ms per token,\s*([0-9.]+) tokens per second\)`)
+	evalTime   = pattern.Lazy(`(?:^|\s)eval time =\s*[0-9.]+ ms /\s*([0-9]+) (?:tokens|runs) +\(\s*[0-9.]+ ms per token,\s*([0-9.]+) tokens per second\)`)
 )
 
 // perplexity reads what llama-perplexity prints: the last of each figure, which is that of
@@ -32,17 +33,17 @@ func (in *reading) perplexity(f File) error {
 	text := string(f.Data)
 	r := start("llama-perplexity", "perplexity of a text", "llama-perplexity", f)
 	r.add("engine", "llama.cpp")
-	if m := lastMatch(buildLine, text); m != nil {
+	if m := lastMatch(buildLine(), text); m != nil {
 		r.add("runtime_revision", m[1])
 	}
-	if m := lastMatch(chunkLine, text); m != nil {
+	if m := lastMatch(chunkLine(), text); m != nil {
 		r.add("chunks", m[1])
 		r.add("tokens_of_a_chunk", m[2])
 	}
 	found := false
-	figure := func(name string, patterns ...*regexp.Regexp) {
+	figure := func(name string, patterns ...func() *regexp.Regexp) {
 		for _, p := range patterns {
-			if m := lastMatch(p, text); m != nil {
+			if m := lastMatch(p(), text); m != nil {
 				r = append(r, member{name, measured(m[1], "± "+m[2]+" (standard error)")})
 				found = true
 				return
@@ -52,7 +53,7 @@ func (in *reading) perplexity(f File) error {
 	figure("perplexity", meanPPL, finalPPL)
 	figure("kl_divergence_mean", meanKLD)
 	figure("same_top_token_percent", sameTop)
-	if m := lastMatch(basePPL, text); m != nil {
+	if m := lastMatch(basePPL(), text); m != nil {
 		r.add("perplexity_of_the_base", m[1])
 	}
 	if !found {
@@ -74,13 +75,13 @@ func lastMatch(p *regexp.Regexp, text string) []string {
 // whether a part of the prompt was cached.
 func (in *reading) serverLog(f File) error {
 	for line := range strings.Lines(string(f.Data)) {
-		if m := promptTime.FindStringSubmatch(line); m != nil {
+		if m := promptTime().FindStringSubmatch(line); m != nil {
 			r := start("llama-server-prefill", "prompt of a request", "llama-server log", f)
 			r.add("engine", "llama.cpp")
 			r.add("processed_tokens", m[1])
 			r.add("prefill_tokens_per_second", m[2])
 			in.rows = append(in.rows, r)
-		} else if m := evalTime.FindStringSubmatch(line); m != nil {
+		} else if m := evalTime().FindStringSubmatch(line); m != nil {
 			r := start("llama-server-decode", "generation of a request", "llama-server log", f)
 			r.add("engine", "llama.cpp")
 			r.add("actual_output_tokens", m[1])

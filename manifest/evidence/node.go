@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
 
+	"ggufreap/gguf/pattern"
 	"ggufreap/gguf/words"
 )
 
@@ -61,12 +61,12 @@ func parseYAML(data []byte) (*yaml.Node, error) {
 	return doc.Content[0], nil
 }
 
-var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+var yamlLine = pattern.Lazy(`^yaml: (?:line (\d+): )?`)
 
 // yamlFault says in our form what the parser said.
 func yamlFault(err error) error {
 	text := err.Error()
-	m := yamlLine.FindStringSubmatch(text)
+	m := yamlLine().FindStringSubmatch(text)
 	if m == nil {
 		return Faults{{0, text}}
 	}

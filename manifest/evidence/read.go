@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"ggufreap/gguf/pattern"
 	"ggufreap/manifest"
 )
 
@@ -212,10 +213,10 @@ func (r *reader) source(key, n *yaml.Node) {
 	r.doc.Sources = append(r.doc.Sources, s)
 }
 
-var dayForm = regexp.MustCompile(`^\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?$`)
+var dayForm = pattern.Lazy(`^\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?$`)
 
 func (r *reader) day(n *yaml.Node, what, s string) string {
-	if s != "" && !dayForm.MatchString(s) {
+	if s != "" && !dayForm().MatchString(s) {
 		r.faults.add(n.Line, "%s is %q, want YYYY-MM-DD, or a year and month of it", what, s)
 	}
 	return s

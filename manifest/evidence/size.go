@@ -1,14 +1,15 @@
 package evidence
 
 import (
-	"regexp"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"ggufreap/gguf/pattern"
 )
 
 var (
-	sizeForm    = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)(?: to ([0-9]+(?:\.[0-9]+)?))?(?: ([A-Za-z]+))?$`)
+	sizeForm    = pattern.Lazy(`^([0-9]+(?:\.[0-9]+)?)(?: to ([0-9]+(?:\.[0-9]+)?))?(?: ([A-Za-z]+))?$`)
 	binaryUnits = []string{"KiB", "MiB", "GiB", "TiB"}
 	mixedUnits  = []string{"kB", "KB", "MB", "GB", "TB"}
 )
@@ -16,7 +17,7 @@ var (
 // size reads bytes: a number or "A to B" with a unit, in the value or beside it. What GB
 // means is not guessed.
 func (r *reader) size(s *Statement, name string, n *yaml.Node, unit, convention string) {
-	m := sizeForm.FindStringSubmatch(s.Text)
+	m := sizeForm().FindStringSubmatch(s.Text)
 	if m == nil {
 		r.faults.add(n.Line, "%s is %q, want a number or \"A to B\", and a unit", name, s.Text)
 		return

@@ -1,12 +1,12 @@
 package evidence
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"ggufreap/gguf/pattern"
 	"ggufreap/gguf/words"
 )
 
@@ -120,8 +120,8 @@ func (r *reader) checkStatement(s Statement, name string, as form) {
 }
 
 var (
-	integerForm = regexp.MustCompile(`^(0|[1-9][0-9]{0,17})$`)
-	numberForm  = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,17})?([eE][-+]?[0-9]{1,3})?$`)
+	integerForm = pattern.Lazy(`^(0|[1-9][0-9]{0,17})$`)
+	numberForm  = pattern.Lazy(`^-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,17})?([eE][-+]?[0-9]{1,3})?$`)
 )
 
 // read reads the value itself.
@@ -144,7 +144,7 @@ func (r *reader) read(s *Statement, name string, as form, n *yaml.Node, unit, co
 	case integer:
 		r.integer(s, name, n)
 	case number:
-		if !numberForm.MatchString(text) {
+		if !numberForm().MatchString(text) {
 			r.faults.add(n.Line, "%s is %q, want a number; what a source calls it is a label", name, text)
 		}
 	case bytesize:
@@ -157,7 +157,7 @@ func (r *reader) read(s *Statement, name string, as form, n *yaml.Node, unit, co
 	r.choice(name, n, text)
 }
 
-var mixedSize = regexp.MustCompile(`[0-9] ?(kB|KB|MB|GB|TB)\b`)
+var mixedSize = pattern.Lazy(`[0-9] ?(kB|KB|MB|GB|TB)\b`)
 
 // conventional says in a free text of each size that could be in powers of 1000 or of 1024 that
 // this is not specified, unless the text says it itself. A rate is left alone.
@@ -167,7 +167,7 @@ func conventional(text string) string {
 	}
 	var b strings.Builder
 	done := 0
-	for _, at := range mixedSize.FindAllStringIndex(text, -1) {
+	for _, at := range mixedSize().FindAllStringIndex(text, -1) {
 		if !strings.HasPrefix(text[at[1]:], "/") {
 			b.WriteString(text[done:at[1]] + " (convention not specified)")
 			done = at[1]
@@ -177,7 +177,7 @@ func conventional(text string) string {
 }
 
 func (r *reader) integer(s *Statement, name string, n *yaml.Node) {
-	if !integerForm.MatchString(s.Text) {
+	if !integerForm().MatchString(s.Text) {
 		r.faults.add(n.Line, "%s is %q, want a whole number in digits; what a source calls it is a label", name, s.Text)
 		return
 	}

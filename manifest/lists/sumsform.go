@@ -4,14 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"io"
-	"regexp"
+
+	"ggufreap/gguf/pattern"
 )
 
 // entryStart is how an untagged entry begins: the digits, and what stands before the name.
-var entryStart = regexp.MustCompile(`^\\?([0-9A-Fa-f]{64}) ([ *])`)
+var entryStart = pattern.Lazy(`^\\?([0-9A-Fa-f]{64}) ([ *])`)
 
 // hiddenEntry is a comment that would be an entry but for its first byte.
-var hiddenEntry = regexp.MustCompile(`^#\\?[0-9A-Fa-f]{63} [ *]`)
+var hiddenEntry = pattern.Lazy(`^#\\?[0-9A-Fa-f]{63} [ *]`)
 
 // OddForms returns what is odd about the form of a list that ReadSums accepts. No
 // program writes one list in two forms, so a changed byte is more likely, even where
@@ -30,10 +31,10 @@ func OddForms(list io.Reader) ([]SumsFault, error) {
 			break
 		}
 		n++
-		if hiddenEntry.Match(line) {
+		if hiddenEntry().Match(line) {
 			hidden.addLine(n)
 		}
-		if m := entryStart.FindSubmatch(line); m != nil {
+		if m := entryStart().FindSubmatch(line); m != nil {
 			lower = lower || bytes.ContainsAny(m[1], "abcdef")
 			upper = upper || bytes.ContainsAny(m[1], "ABCDEF")
 			spaces = spaces || m[2][0] == ' '

@@ -8,12 +8,13 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"regexp"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
+
+	"ggufreap/gguf/pattern"
 )
 
 // A Method is how the signer of a bundle is known.
@@ -69,7 +70,7 @@ type (
 
 const mediaType = "application/vnd.dev.sigstore.bundle.v0.3+json"
 
-var mediaTypes = regexp.MustCompile(`^application/vnd\.dev\.sigstore\.bundle(\.v0\.[123]\+json|\+json;version=0\.[123])$`)
+var mediaTypes = pattern.Lazy(`^application/vnd\.dev\.sigstore\.bundle(\.v0\.[123]\+json|\+json;version=0\.[123])$`)
 
 // ParseBundle reads a bundle and checks its form, not its signature.
 func ParseBundle(text []byte) (*Bundle, error) {
@@ -81,7 +82,7 @@ func ParseBundle(text []byte) (*Bundle, error) {
 		return nil, fmt.Errorf("the bundle: %w", err)
 	}
 	switch {
-	case !mediaTypes.MatchString(doc.MediaType):
+	case !mediaTypes().MatchString(doc.MediaType):
 		return nil, fmt.Errorf("the bundle's mediaType is %q, want %q", doc.MediaType, mediaType)
 	case doc.Verification == nil:
 		return nil, errors.New("the bundle has no verificationMaterial")

@@ -8,11 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"ggufreap/gguf"
+	"ggufreap/gguf/pattern"
 	"ggufreap/gguf/words"
 	"ggufreap/manifest"
 	"ggufreap/manifest/lists"
@@ -26,7 +26,7 @@ type claim struct {
 }
 
 // sumsName tells by its name a list of sums that other programs write.
-var sumsName = regexp.MustCompile(`(?i)^(sha256sums?|sha256|checksums?)(\.txt|\.asc)?$|\.sha256(sums?)?$`)
+var sumsName = pattern.Lazy(`(?i)^(sha256sums?|sha256|checksums?)(\.txt|\.asc)?$|\.sha256(sums?)?$`)
 
 // gatherClaims reads what lies at hand and says sums of the files: lists of other programs,
 // names of files that are their digests, and what a hub's program took note of.
@@ -36,7 +36,7 @@ func (v *verifier) gatherClaims() error {
 		return err
 	}
 	for _, e := range entries {
-		if name := e.Name(); name != manifest.SumsName && sumsName.MatchString(name) && !e.IsDir() {
+		if name := e.Name(); name != manifest.SumsName && sumsName().MatchString(name) && !e.IsDir() {
 			if err := v.readClaims(name); err != nil {
 				return err
 			}
@@ -182,7 +182,7 @@ func firstLine(err error) string {
 }
 
 // blobName is how the hub's caches and Ollama name a file after the SHA-256 of its bytes.
-var blobName = regexp.MustCompile(`^(?:sha256[-:])?([0-9a-f]{64})$`)
+var blobName = pattern.Lazy(`^(?:sha256[-:])?([0-9a-f]{64})$`)
 
 // digestName returns the digest that a file, or the one that it is a link to, is named after.
 func digestName(path string) (manifest.Sum, bool) {
@@ -190,7 +190,7 @@ func digestName(path string) (manifest.Sum, bool) {
 	if err != nil {
 		return manifest.Sum{}, false
 	}
-	match := blobName.FindStringSubmatch(filepath.Base(real))
+	match := blobName().FindStringSubmatch(filepath.Base(real))
 	if match == nil {
 		return manifest.Sum{}, false
 	}

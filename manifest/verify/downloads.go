@@ -11,31 +11,34 @@ import (
 	"slices"
 
 	"ggufreap/gguf"
+	"ggufreap/gguf/pattern"
 	"ggufreap/gguf/words"
 	"ggufreap/manifest"
 )
 
 // partNames tell a file that a program which downloads or copies writes, and what it is a part of.
-var partNames = []*regexp.Regexp{
-	regexp.MustCompile(`^(?:\.syncthing\.|~syncthing~)(.+)\.tmp$`), // Syncthing
-	regexp.MustCompile(`^\.(.+)\.[A-Za-z0-9]{6}$`),                 // rsync
-	regexp.MustCompile(`^(.+)(?:\.[0-9A-Fa-f]{8}|_\.gstmp)$`),      // the tools of S3 and Google
-	regexp.MustCompile(`^\.azDownload-[0-9a-f-]{36}-(.+)$`),        // azcopy
-	regexp.MustCompile(`^downloading_(.+)\.part$`),                 // LM Studio
-	anyPart,
+// Other programs use such names too, so that they want the name of a model.
+var partNames = []func() *regexp.Regexp{
+	pattern.Lazy(`^(?:\.syncthing\.|~syncthing~)(.+)\.tmp$`), // Syncthing
+	pattern.Lazy(`^\.(.+)\.[A-Za-z0-9]{6}$`),                 // rsync
+	pattern.Lazy(`^(.+)(?:\.[0-9A-Fa-f]{8}|_\.gstmp)$`),      // the tools of S3 and Google
+	pattern.Lazy(`^\.azDownload-[0-9a-f-]{36}-(.+)$`),        // azcopy
+	pattern.Lazy(`^downloading_(.+)\.part$`),                 // LM Studio
 }
 
 // anyPart tells by its ending a part of any file.
-var anyPart = regexp.MustCompile(`(?i)^(.+?)(?:(?:\.[0-9a-f]{6,64})?\.(?:aria2(?:__temp)?|part|partial|partfile|incomplete|unfinished|crdownload|download|downloading|` +
+var anyPart = pattern.Lazy(`(?i)^(.+?)(?:(?:\.[0-9a-f]{6,64})?\.(?:aria2(?:__temp)?|part|partial|partfile|incomplete|unfinished|crdownload|download|downloading|` +
 	`opdownload|fdmdownload|filepart|dtapart|dctmp|ytdl|lftp-pget-status|xltd|!qb|!ut|!bt|!sync|bc!|jc!|td|td\.cfg|tmp|temp|st))+$`)
 
 // partOf returns the name of the file that one is part of by its name, "" for none.
 func partOf(name string) string {
 	for _, form := range partNames {
-		// Forms that other programs use too want the name of a model.
-		if match := form.FindStringSubmatch(name); match != nil && (form == anyPart || gguf.IsModelFile(match[1])) {
+		if match := form().FindStringSubmatch(name); match != nil && gguf.IsModelFile(match[1]) {
 			return match[1]
 		}
+	}
+	if match := anyPart().FindStringSubmatch(name); match != nil {
+		return match[1]
 	}
 	return ""
 }

@@ -3,11 +3,11 @@ package verify
 import (
 	"bytes"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"ggufreap/gguf"
+	"ggufreap/gguf/pattern"
 )
 
 // magics are beginnings of files that can run when they are loaded.
@@ -128,7 +128,7 @@ const pickle = "a Python pickle" // holds weights, and runs
 
 // pickleText begins a pickle of protocol 0 or 1 that loads something by its name, or an empty
 // list or table.
-var pickleText = regexp.MustCompile(`^(?:[(]*[ci][A-Za-z_][\w.]*\r?\n[A-Za-z_][\w.]*\r?\n(?:[^\sA-Za-z]|[pS][0-9'"])|[(][dl]p[0-9]+\r?\n|[(]?[\]}]q[\x00-\x08])`)
+var pickleText = pattern.Lazy(`^(?:[(]*[ci][A-Za-z_][\w.]*\r?\n[A-Za-z_][\w.]*\r?\n(?:[^\sA-Za-z]|[pS][0-9'"])|[(][dl]p[0-9]+\r?\n|[(]?[\]}]q[\x00-\x08])`)
 
 // isPickle reports whether a file begins as a pickle, or as a zip archive of PyTorch around one,
 // or has the name of one.
@@ -140,7 +140,7 @@ func isPickle(ext string, head []byte) bool {
 	case begins(head, "PK\x03\x04"):
 		return bytes.Contains(head, []byte("data.pkl"))
 	}
-	return len(head) > 2 && head[0] == 0x80 && head[1] <= newest || pickleText.Match(head)
+	return len(head) > 2 && head[0] == 0x80 && head[1] <= newest || pickleText().Match(head)
 }
 
 // isTar reports whether a file begins as a tar archive, by the name of the format in its header.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"ggufreap/gguf"
+	"ggufreap/gguf/pattern"
 	"ggufreap/manifest"
 	"ggufreap/manifest/lists"
 	"ggufreap/manifest/sign"
@@ -66,7 +67,7 @@ func (v *verifier) documentOf(m *gguf.Model) (string, error) {
 }
 
 // digits are a digest in hexadecimal, from MD5 on; a word of letters and digits around it is none.
-var digits = regexp.MustCompile(`(?:^|[^0-9A-Za-z])[0-9A-Fa-f]{32,128}(?:$|[^0-9A-Za-z])`)
+var digits = pattern.Lazy(`(?:^|[^0-9A-Za-z])[0-9A-Fa-f]{32,128}(?:$|[^0-9A-Za-z])`)
 
 // namesDigests reports whether a document names a file of the model together with a digest: in a
 // line, or anywhere in JSON.
@@ -84,10 +85,10 @@ func namesDigests(path string, m *gguf.Model) (bool, error) {
 	}
 	name := nameOf(m)
 	if start := bytes.TrimSpace(data); bytes.HasPrefix(start, []byte("{")) || bytes.HasPrefix(start, []byte("[")) {
-		return name.Match(data) && digits.Match(data), nil
+		return name.Match(data) && digits().Match(data), nil
 	}
 	for line := range bytes.Lines(data) {
-		if name.Match(line) && digits.Match(line) {
+		if name.Match(line) && digits().Match(line) {
 			return true, nil
 		}
 	}
@@ -134,7 +135,7 @@ func listIn(dir string, files map[string]bool) (string, error) {
 		return "", err
 	}
 	for _, e := range entries {
-		if name := e.Name(); name != manifest.SumsName && !sumsName.MatchString(name) {
+		if name := e.Name(); name != manifest.SumsName && !sumsName().MatchString(name) {
 			continue
 		}
 		path, found := filepath.Join(dir, e.Name()), false

@@ -7,12 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
+
+	"ggufreap/gguf/pattern"
 )
 
 // A Text is one kind of text to measure on.
@@ -39,13 +40,13 @@ type Message struct {
 }
 
 // labelled matches LABEL=FILE. A label has no "/", so that a path with "=" in it is one.
-var labelled = regexp.MustCompile(`^([\pL\pN_.+-]+)=(.+)$`)
+var labelled = pattern.Lazy(`^([\pL\pN_.+-]+)=(.+)$`)
 
 // ParseSource reads FILE, LABEL=FILE or LABEL=FILE:WEIGHT. The label of a file without one is
 // "all".
 func ParseSource(s string) (label, file string, weight float64, err error) {
 	label, file, weight = "all", s, 1
-	m := labelled.FindStringSubmatch(s)
+	m := labelled().FindStringSubmatch(s)
 	if m == nil {
 		return label, file, weight, nil
 	}

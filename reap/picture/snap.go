@@ -4,6 +4,7 @@ import (
 	"image"
 	"image/draw"
 	"math"
+	"sync"
 
 	"codeberg.org/go-fonts/liberation/liberationsansregular"
 	"github.com/golang/freetype/truetype"
@@ -95,16 +96,16 @@ func (d *dotted) DrawImage(r vg.Rectangle, img image.Image) {
 }
 
 // sans is the font of all pictures, read by a library that counts in whole numbers.
-var sans = func() *truetype.Font {
+var sans = sync.OnceValue(func() *truetype.Font {
 	f, err := truetype.Parse(liberationsansregular.TTF)
 	if err != nil {
 		panic(err) // part of the program
 	}
 	return f
-}()
+})
 
 func (d *dotted) FillString(f font.Face, at vg.Point, text string) {
-	face := truetype.NewFace(sans, &truetype.Options{Size: f.Font.Size.Points(), DPI: dotsPerInch})
+	face := truetype.NewFace(sans(), &truetype.Options{Size: f.Font.Size.Points(), DPI: dotsPerInch})
 	to := d.Image()
 	height := to.Bounds().Dy()
 	if !d.upward[len(d.upward)-1] {

@@ -5,24 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 
 	"ggufreap/gguf/jsondoc"
+	"ggufreap/gguf/pattern"
 	"ggufreap/gguf/words"
 	"ggufreap/reap"
 )
 
 var errOrdinalMask = errors.New("plan: a text mask of \"layer expert\" lines counts only the layers with experts, as one engine does; write layer numbers as JSON instead")
 
-var maskLine = regexp.MustCompile(`^[0-9]+[ \t]+[0-9]+$`)
+var maskLine = pattern.Lazy(`^[0-9]+[ \t]+[0-9]+$`)
 
 // isOrdinalMask reports whether the first line that is not a comment is two numbers.
 func isOrdinalMask(data []byte) bool {
 	for line := range bytes.Lines(data) {
 		line = bytes.TrimSpace(line)
 		if len(line) > 0 && line[0] != '#' {
-			return maskLine.Match(line)
+			return maskLine().Match(line)
 		}
 	}
 	return false

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 
 	"ggufreap/gguf"
 	"ggufreap/gguf/jsondoc"
+	"ggufreap/gguf/pattern"
 	"ggufreap/reap"
 )
 
@@ -50,8 +50,8 @@ type tensors struct {
 
 // The names of the tensors that hold scores.
 var (
-	imatrixName = regexp.MustCompile(`^blk\.([0-9]+)\.ffn_(down|up|gate|gate_up)_exps\.weight\.(counts|in_sum2)$`)
-	sumName     = regexp.MustCompile(`^reap\.(s_sum|count)\.blk\.([0-9]+)$`)
+	imatrixName = pattern.Lazy(`^blk\.([0-9]+)\.ffn_(down|up|gate|gate_up)_exps\.weight\.(counts|in_sum2)$`)
+	sumName     = pattern.Lazy(`^reap\.(s_sum|count)\.blk\.([0-9]+)$`)
 )
 
 // readImatrix reads an importance matrix of llama-imatrix. For each matrix W it has
@@ -60,7 +60,7 @@ var (
 func (t *tensors) readImatrix(model *gguf.Model) *Measurements {
 	m := &Measurements{Format: "imatrix GGUF", Layers: map[int]*Layer{}}
 	for _, tensor := range model.Tensors() {
-		name := imatrixName.FindStringSubmatch(tensor.Name)
+		name := imatrixName().FindStringSubmatch(tensor.Name)
 		if name == nil {
 			continue
 		}
@@ -81,7 +81,7 @@ func (t *tensors) readImatrix(model *gguf.Model) *Measurements {
 func (t *tensors) readSums(model *gguf.Model) *Measurements {
 	m := &Measurements{Format: "saliency GGUF", Layers: map[int]*Layer{}}
 	for _, tensor := range model.Tensors() {
-		name := sumName.FindStringSubmatch(tensor.Name)
+		name := sumName().FindStringSubmatch(tensor.Name)
 		if name == nil {
 			continue
 		}

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"ggufreap/gguf/pattern"
 )
 
 // Limits of an npy array: saliency of the largest models, by source, has some ten million
@@ -29,7 +30,7 @@ type array struct {
 }
 
 // npyHeader matches the dictionary that numpy writes.
-var npyHeader = regexp.MustCompile(`^\{'descr': '([<>|=])([a-zA-Z])([0-9]+)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), \}\s*$`)
+var npyHeader = pattern.Lazy(`^\{'descr': '([<>|=])([a-zA-Z])([0-9]+)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), \}\s*$`)
 
 // readArray reads an npy file (numpy.lib.format, versions 1 to 3) to its end: floats,
 // integers and Unicode strings of at most most elements. Memory is taken for as many as
@@ -43,7 +44,7 @@ func readArray(r io.Reader, most int) (*array, error) {
 	if err != nil {
 		return nil, err
 	}
-	part := npyHeader.FindStringSubmatch(header)
+	part := npyHeader().FindStringSubmatch(header)
 	if part == nil {
 		return nil, fmt.Errorf("npy header %.100q is not understood", header)
 	}

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 
 	"ggufreap/cmd/ggufreap/internal/help"
 	"ggufreap/cmd/ggufreap/internal/hint"
+	"ggufreap/gguf/pattern"
 )
 
 // Usagef makes an error about what was typed.
@@ -75,10 +75,10 @@ func ExplainUsage(err error, cmd *cli.Command) error {
 	if name, ok := strings.CutPrefix(msg, "flag needs an argument: -"); ok {
 		return hint.With(Usagef("flag %s needs a value", dashed(strings.TrimPrefix(name, "-"))), "see: ggufreap help %s", cmd.Name)
 	}
-	if m := badBool.FindStringSubmatch(msg); m != nil {
+	if m := badBool().FindStringSubmatch(msg); m != nil {
 		err = Usagef("%s takes no value, got %s", dashed(m[2]), m[1])
 	}
-	if m := badValue.FindStringSubmatch(msg); m != nil {
+	if m := badValue().FindStringSubmatch(msg); m != nil {
 		err = Usagef("%s is %s, want %s", dashed(m[2]), m[1], numberKind(cmd, m[2]))
 	}
 	return hint.With(err, "see: ggufreap help %s", cmd.Name)
@@ -172,10 +172,10 @@ func isFile(path string) bool {
 }
 
 // badValue is what package flag says of a value that a number flag does not take.
-var badValue = regexp.MustCompile(`^invalid value (".*") for flag -([a-z-]+): .*$`)
+var badValue = pattern.Lazy(`^invalid value (".*") for flag -([a-z-]+): .*$`)
 
 // badBool is what it says of a value that a flag which is there or not has got.
-var badBool = regexp.MustCompile(`^invalid boolean value (".*") for -([a-z-]+): .*$`)
+var badBool = pattern.Lazy(`^invalid boolean value (".*") for -([a-z-]+): .*$`)
 
 // None refuses arguments of a command that takes none.
 func None(c *cli.Context) error {

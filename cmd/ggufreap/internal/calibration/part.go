@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"strconv"
 
 	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
+	"ggufreap/gguf/pattern"
 	"ggufreap/reap/measure"
 )
 
@@ -21,11 +21,11 @@ func PartName(output string, part, parts int) string {
 	return fmt.Sprintf("%s.part-%d-of-%d%s", output, part, parts, sumsEnding)
 }
 
-var partName = regexp.MustCompile(`^(.+)\.part-([1-9][0-9]*)-of-([1-9][0-9]*)\.sums$`)
+var partName = pattern.Lazy(`^(.+)\.part-([1-9][0-9]*)-of-([1-9][0-9]*)\.sums$`)
 
 // ParsePartName reads a name that [PartName] makes.
 func ParsePartName(path string) (output string, parts int, ok bool) {
-	m := partName.FindStringSubmatch(path)
+	m := partName().FindStringSubmatch(path)
 	if m == nil {
 		return "", 0, false
 	}

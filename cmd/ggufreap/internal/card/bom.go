@@ -3,13 +3,13 @@ package card
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strings"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
 
 	"ggufreap/cmd/ggufreap/internal/document"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
+	"ggufreap/gguf/pattern"
 	"ggufreap/manifest"
 	"ggufreap/reap"
 )
@@ -129,21 +129,21 @@ func property(name, value string) cdx.Property {
 
 func ptr[T any](v T) *T { return &v }
 
-var hubName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*$`)
+var hubName = pattern.Lazy(`^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // packageURL names a repository of the Hugging Face hub, "" where the name is not one of those.
 func packageURL(repo, revision string) string {
-	if !hubName.MatchString(repo) {
+	if !hubName().MatchString(repo) {
 		return ""
 	}
 	url := "pkg:huggingface/" + repo
-	if commit := strings.ToLower(revision); commitForm.MatchString(commit) {
+	if commit := strings.ToLower(revision); commitForm().MatchString(commit) {
 		url += "@" + commit
 	}
 	return url
 }
 
-var commitForm = regexp.MustCompile(`^[0-9a-f]{40}$`)
+var commitForm = pattern.Lazy(`^[0-9a-f]{40}$`)
 
 // bomLicenses are the licenses as somebody declared them.
 func (f *Facts) bomLicenses() *cdx.Licenses {

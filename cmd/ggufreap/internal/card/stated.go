@@ -2,18 +2,19 @@ package card
 
 import (
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"ggufreap/gguf/pattern"
 )
 
-var nodesLine = regexp.MustCompile(`(?m)^On ([0-9]{1,4}) machines by layer split`)
+var nodesLine = pattern.Lazy(`(?m)^On ([0-9]{1,4}) machines by layer split`)
 
-var keyLine = regexp.MustCompile("(?m)^Signed with the (SSH|EC) key `([^`]+)`\\.$")
+var keyLine = pattern.Lazy("(?m)^Signed with the (SSH|EC) key `([^`]+)`\\.$")
 
-var evidenceLine = regexp.MustCompile("(?m)^From (?:`([^`]+)`|`` (.+) ``), sha256 `[0-9a-f]{64}`\\.$")
+var evidenceLine = pattern.Lazy("(?m)^From (?:`([^`]+)`|`` (.+) ``), sha256 `[0-9a-f]{64}`\\.$")
 
 // EvidenceNames returns the names of the files of evidence that a card says it was made with.
 func EvidenceNames(text string) []string {
@@ -27,7 +28,7 @@ func EvidenceNames(text string) []string {
 		return nil
 	}
 	var names []string
-	for _, m := range evidenceLine.FindAllStringSubmatch(rest[at.from:at.to], -1) {
+	for _, m := range evidenceLine().FindAllStringSubmatch(rest[at.from:at.to], -1) {
 		names = append(names, filepath.Base(m[1]+m[2]))
 	}
 	return names
@@ -56,12 +57,12 @@ func (f *Facts) TakeStated(text string) {
 	}
 	places, err := spans(rest)
 	if at, ok := places["check"]; ok && err == nil && f.Keys == nil {
-		for _, m := range keyLine.FindAllStringSubmatch(rest[at.from:at.to], -1) {
+		for _, m := range keyLine().FindAllStringSubmatch(rest[at.from:at.to], -1) {
 			f.Keys = append(f.Keys, Key{m[1], m[2]})
 		}
 	}
 	if at, ok := places["run"]; ok && err == nil && f.Nodes == 0 {
-		if m := nodesLine.FindStringSubmatch(rest[at.from:at.to]); m != nil {
+		if m := nodesLine().FindStringSubmatch(rest[at.from:at.to]); m != nil {
 			f.Nodes, _ = strconv.Atoi(m[1])
 		}
 	}

@@ -3,12 +3,12 @@ package filekind
 import (
 	"bytes"
 	"io"
-	"regexp"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/klauspost/compress/zstd"
 
+	"ggufreap/gguf/pattern"
 	"ggufreap/manifest"
 	"ggufreap/manifest/lists"
 )
@@ -36,7 +36,7 @@ func Of(r io.ReaderAt) Kind {
 	switch {
 	case bytes.HasPrefix(head, []byte("{")):
 		return ofObject(beginning(io.NewSectionReader(r, 0, maxText), maxText))
-	case listing.Match(head):
+	case listing().Match(head):
 		return Listing
 	}
 	return ofLine(head)
@@ -83,7 +83,7 @@ func ofZip(head []byte) Kind {
 	return 0
 }
 
-var listing = regexp.MustCompile(`^\[\s*\{[^{}]*"(?:oid|path)"\s*:`)
+var listing = pattern.Lazy(`^\[\s*\{[^{}]*"(?:oid|path)"\s*:`)
 
 // ofObject goes by the first key at the root that tells.
 func ofObject(data []byte) Kind {
@@ -127,7 +127,7 @@ var formats = map[string]Kind{
 	"llama-moe-prune-importance-cache": Scores,
 }
 
-var sum = regexp.MustCompile(`^\\?[0-9A-Fa-f]{64}[ \t]|^SHA(?:2-)?256 ?\(`)
+var sum = pattern.Lazy(`^\\?[0-9A-Fa-f]{64}[ \t]|^SHA(?:2-)?256 ?\(`)
 
 // ofLine goes by the first line of a text.
 func ofLine(head []byte) Kind {
@@ -136,7 +136,7 @@ func ofLine(head []byte) Kind {
 	switch {
 	case strings.TrimRight(line, "\r") == "layer,expert,count":
 		return Scores
-	case sum.MatchString(line):
+	case sum().MatchString(line):
 		return Sums
 	case lists.IsHashName(word):
 		return Hashes

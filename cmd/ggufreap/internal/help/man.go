@@ -2,11 +2,12 @@ package help
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/cpuguy83/go-md2man/v2/md2man"
 	"github.com/urfave/cli/v2"
+
+	"ggufreap/gguf/pattern"
 )
 
 // An Edition is what a page says of the program that it is about.
@@ -62,12 +63,12 @@ func newPage(name, does string, e Edition) *page {
 // headings are the lines of a help screen that begin a section, with its name in a page.
 var headings = map[string]string{"Usage": "SYNOPSIS", "Flags": "", "Commands": "", "Exit codes": "EXIT STATUS", "Examples": "EXAMPLES"}
 
-var heading = regexp.MustCompile(`(?m)^(Usage|Flags|Commands|Exit codes|Examples):\n`)
+var heading = pattern.Lazy(`(?m)^(Usage|Flags|Commands|Exit codes|Examples):\n`)
 
 // sections writes the sections of a help text, and by list what stands in place of its flags
 // or commands. What is said before and behind the usage is the description.
 func (p *page) sections(description string, list func()) {
-	places := heading.FindAllStringSubmatchIndex(description, -1)
+	places := heading().FindAllStringSubmatchIndex(description, -1)
 	end := func(i int) int {
 		if i+1 < len(places) {
 			return places[i+1][0]
@@ -157,8 +158,8 @@ func (p *page) lines(s string) {
 }
 
 // escape keeps Markdown from seeing anything in a text.
-func escape(s string) string { return markup.ReplaceAllString(s, `\$0`) }
+func escape(s string) string { return markup().ReplaceAllString(s, `\$0`) }
 
-var markup = regexp.MustCompile("[\\\\`*_{}\\[\\]()#+\\-.!<>|~:]")
+var markup = pattern.Lazy("[\\\\`*_{}\\[\\]()#+\\-.!<>|~:]")
 
 func (p *page) roff() []byte { return md2man.Render([]byte(p.String())) }

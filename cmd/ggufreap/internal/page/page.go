@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"html/template"
 	"io"
+	"sync"
 )
 
 // A Page is what people read of a plan, a pin, scores or a release.
@@ -37,7 +38,7 @@ func (s Section) SVG() template.HTML { return template.HTML(s.Picture) }
 //go:embed page.html
 var source string
 
-var parsed = template.Must(template.New("page").Parse(source))
+var parsed = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Parse(source)) })
 
 // Write writes the page. The same page gives the same bytes.
-func (p *Page) Write(w io.Writer) error { return parsed.Execute(w, p) }
+func (p *Page) Write(w io.Writer) error { return parsed().Execute(w, p) }

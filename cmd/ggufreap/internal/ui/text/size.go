@@ -3,8 +3,9 @@ package text
 import (
 	"fmt"
 	"math/big"
-	"regexp"
 	"strings"
+
+	"ggufreap/gguf/pattern"
 )
 
 // A unit is a power of ten or of two that sizes are given in.
@@ -19,13 +20,13 @@ var (
 	iecUnits = []unit{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
 )
 
-var sizePattern = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)$`)
+var sizePattern = pattern.Lazy(`^([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)$`)
 
 // ParseSize reads a size: "30GB", "28GiB", "1.5GB", or bytes. It must come to a whole
 // number of bytes. A bare "30G" is refused, since tools disagree on what it means.
 func ParseSize(s string) (int64, error) {
 	const help = "write bytes, or kB, MB, GB, TB (powers of 1000), or KiB, MiB, GiB, TiB (powers of 1024)"
-	m := sizePattern.FindStringSubmatch(s)
+	m := sizePattern().FindStringSubmatch(s)
 	if m == nil {
 		return 0, fmt.Errorf("%q is not a size: %s", s, help)
 	}
