@@ -95,7 +95,7 @@ func TestOrder(t *testing.T) {
 // FuzzOrder reads what was put in order by package flag, and wants all arguments, and each
 // flag's last value, as a second reader of the line as it was typed finds them.
 func FuzzOrder(f *testing.F) {
-	for _, line := range []string{"take m --json -o x", "-o a take - -- --json", "take --type a -q --type=b m -- -o", "take -o", "-x take m=1 --", "take --keep=4 --mode a  m", "-\x9a", "take -q\xffo x"} {
+	for _, line := range []string{"take m --json -o x", "-o a take - -- --json", "take --type a -q --type=b m -- -o", "take -o", "-x take m=1 --", "take --keep=4 --mode a  m", "-\x9a", "take -q\xffo x", "take m -oj", "take -qoFILE m", "take -qo x -q=0"} {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, typed string) {
@@ -134,6 +134,7 @@ func FuzzOrder(f *testing.F) {
 // readTyped reads a line of the command take with flags anywhere, word by word.
 func readTyped(words []string) (values map[string]string, arguments []string) {
 	values = map[string]string{}
+	words = slices.Clone(words)
 	seen := false
 	for len(words) > 0 {
 		word := words[0]
@@ -149,6 +150,14 @@ func readTyped(words []string) (values map[string]string, arguments []string) {
 			continue
 		}
 		name, value, joined := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
+		switch letter := name[:min(1, len(name))]; {
+		case word[1] == '-' || len(name) < 2 || name == "quiet" || name == "output":
+		case letter == "q": // the next short flag follows in the word
+			values["quiet"], words = "true", append([]string{"-" + word[2:]}, words...)
+			continue
+		case letter == "o": // its value
+			name, value, joined = letter, strings.TrimPrefix(word[2:], "="), true
+		}
 		name = longName(name)
 		switch {
 		case joined:
