@@ -21,6 +21,7 @@ func Check(m *gguf.Model) []gguf.Problem {
 	if !m.HasMetadata() || c.otherKind() {
 		return nil
 	}
+	c.checkPairs()
 	c.readBlocks()
 	c.checkTokenizer()
 	if len(m.Tensors()) > 0 {

@@ -61,6 +61,17 @@ func TestDamages(t *testing.T) {
 		{"short scores", tokens("scores", gguf.Float32sValue(1)), gguf.Error, "has 1 entry"},
 		{"merges that are numbers", tokens("merges", gguf.Int32sValue(1)), gguf.Error, "llama.cpp reads a list of texts only"},
 		{"a token twice", tokens("tokens", gguf.TextsValue(slices.Repeat([]string{"a"}, 384)...)), gguf.Error, "383 tokens stand more than once"},
+		{"a bool that is a text", tokens("add_space_prefix", gguf.TextValue("1")), gguf.Error, `key "tokenizer.ggml.add_space_prefix": is str, llama.cpp reads bool only`},
+		{"tokens to suppress of 64 bits", tokens("suppress_tokens", gguf.ArrayValue(gguf.Int64, gguf.Int64Value(1))), gguf.Error, "is i64[], llama.cpp reads a list of i32 only"},
+		{"a file type that is a text", func(s *gguftest.Spec) { s.Metadata.Set("general.file_type", gguf.TextValue("F16")) }, gguf.Error,
+			`key "general.file_type": is str, llama.cpp reads u32 only`},
+		{"labels that are numbers", key("classifier.output_labels", gguf.Int32sValue(1)), gguf.Error, "is i32[], llama.cpp reads a list of str only"},
+		{"a scale of 64 bits", key("rope.scaling.alpha", gguf.Float64Value(1)), gguf.Error, "is f64, llama.cpp reads f32 only"},
+		{"a scale under its older name", key("rope.scale_linear", gguf.Float64Value(1)), gguf.Error, "is f64, llama.cpp reads f32 only"},
+		{"a key without a name", func(s *gguftest.Spec) { s.Metadata.Set("", gguf.Uint32Value(1)) }, gguf.Error, `key "": has no name`},
+		{"lists in a list", func(s *gguftest.Spec) {
+			s.Metadata.Set("x", gguf.ArrayValue(gguf.Array, gguf.TextsValue("y")))
+		}, gguf.Error, `key "x": is a list of lists, llama.cpp loads no file with one`},
 		{"no tokenizer", func(s *gguftest.Spec) {
 			s.Metadata = s.Metadata.Without(func(k string) bool { return k == "tokenizer.ggml.model" })
 		}, gguf.Error, `key "tokenizer.ggml.model": is not there`},

@@ -2,6 +2,7 @@ package loadable_test
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -22,7 +23,10 @@ import (
 )
 
 // every says how many damages there are for each that is tried: all are tens of thousands.
-var every = flag.Int("every", 150, "try one of so many damages of each model")
+var every = flag.Int("every", 300, "try one of so many damages of each model")
+
+// kind, unless it is "", is the kind of damage that is tried.
+var kind = flag.String("kind", "", "try damages of this kind alone")
 
 // childVariable names the list of files that a child of the test's process lets llama.cpp
 // look at.
@@ -38,13 +42,19 @@ func TestEngineAgrees(t *testing.T) {
 		return
 	}
 	tally := map[string]*agreement{}
+	keys := engineKeys(t)
 	tried := 0
 	for _, m := range models(t) {
 		t.Run(m.Name, func(t *testing.T) {
 			batch := []trial{{m.Name, "none", m.Spec}}
-			for _, d := range damages(m.Spec) {
+			for _, d := range damages(m.Spec, keys) {
+				if *kind != "" && d.kind != *kind {
+					continue
+				}
 				if tried++; tried%*every == 0 {
-					batch = append(batch, trial{m.Name + ": " + d.what, d.kind, d.spec})
+					spec := m.Spec.Clone()
+					d.do(&spec)
+					batch = append(batch, trial{m.Name + ": " + d.what, d.kind, spec})
 				}
 			}
 			judge(t, batch, tally)
@@ -52,6 +62,30 @@ func TestEngineAgrees(t *testing.T) {
 	}
 	report(t, tally)
 }
+
+// engineKeys returns the keys that llama.cpp reads, as its library has them: with %s in the
+// place of the architecture.
+func engineKeys(t *testing.T) []string {
+	t.Helper()
+	library, err := os.ReadFile(filepath.Join(llamatest.Folder(t), "libllama.so"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	for text := range bytes.SplitSeq(library, []byte{0}) {
+		if keyText.Match(text) && string(text) != "general.alignment" { // which [gguf.Open] looks at
+			keys = append(keys, string(text))
+		}
+	}
+	slices.Sort(keys)
+	if keys = slices.Compact(keys); len(keys) < 200 {
+		t.Fatalf("only %d keys are in the library", len(keys))
+	}
+	return keys
+}
+
+// keyText matches a key.
+var keyText = regexp.MustCompile(`^(%s|general|tokenizer\.ggml)\.[a-z0-9_.]*[a-z0-9]$`)
 
 // A model has a name beside its architecture's.
 type model struct {

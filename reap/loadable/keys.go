@@ -35,6 +35,7 @@ var commonKeys = []keyRule{
 	{"rope.scaling.type", gguf.Text, false},
 	{"rope.scaling.factor", gguf.Float32, false},
 	{"rope.scaling.attn_factor", gguf.Float32, false},
+	{"rope.scaling.alpha", gguf.Float32, false},
 	{"attention.key_length_swa", gguf.Uint32, false},
 	{"attention.value_length_swa", gguf.Uint32, false},
 	{"rope.dimension_count_swa", gguf.Uint32, false},
@@ -45,6 +46,22 @@ var headKeys = []keyRule{
 	{"attention.key_length", gguf.Uint32, false},
 	{"attention.value_length", gguf.Uint32, false},
 	{"rope.dimension_count", gguf.Uint32, false},
+}
+
+// checkPairs looks for pairs that no file of llama.cpp may have, in any shard
+// (gguf_init_from_reader).
+func (c *check) checkPairs() {
+	for _, f := range c.m.Files {
+		for key, v := range f.Metadata.All() {
+			place := fmt.Sprintf("%s: key %q", f.Name, key)
+			switch {
+			case key == "":
+				c.refuse(place, "has no name, llama.cpp loads no file with such a key")
+			case v.Type() == gguf.Array && v.Elem() == gguf.Array:
+				c.refuse(place, "is a list of lists, llama.cpp loads no file with one")
+			}
+		}
+	}
 }
 
 // checkKeys looks at the keys that every architecture has.
@@ -69,6 +86,10 @@ func (c *check) checkKeys() {
 	if v, there := c.md.Get("general.name"); there && v.Type() != gguf.Text {
 		c.refuse(c.keyPlace("general.name"), "is %s, llama.cpp reads a text only", v.TypeName())
 	}
+	if v, there := c.md.Get("general.file_type"); there && v.Type() != gguf.Uint32 {
+		c.refuse(c.keyPlace("general.file_type"), "is %s, llama.cpp reads u32 only", v.TypeName())
+	}
+	c.checkListOf("classifier.output_labels", gguf.Text)
 	c.checkScaling()
 	c.checkDrafts()
 	c.checkExpertCounts()
@@ -78,6 +99,9 @@ func (c *check) checkKeys() {
 var scalings = []string{"none", "linear", "yarn", "longrope"}
 
 func (c *check) checkScaling() {
+	if _, there := c.md.Arch("rope.scaling.factor"); !there { // the older key counts then
+		c.read(keyRule{"rope.scale_linear", gguf.Float32, false})
+	}
 	if way, ok := c.value("rope.scaling.type").Text(); ok && !slices.Contains(scalings, way) {
 		c.refuse(c.keyPlace(c.md.ArchKey("rope.scaling.type")), "is %.60q, llama.cpp wants one of %s", way, strings.Join(scalings, ", "))
 	}
@@ -198,6 +222,14 @@ func (c *check) checkList(suffix string, single gguf.ValueType, length int) {
 	if fault := listFault(v, single, length); fault != "" {
 		c.refuse(c.keyPlace(key), "%s", fault)
 		c.note(key, false)
+	}
+}
+
+// checkListOf wants a list under the architecture to have elements of one of some types. Another
+// value is no list, and llama.cpp passes over it.
+func (c *check) checkListOf(suffix string, elems ...gguf.ValueType) {
+	if v := c.value(suffix); v.Type() == gguf.Array && !slices.Contains(elems, v.Elem()) {
+		c.refuse(c.keyPlace(c.md.ArchKey(suffix)), "is %s, llama.cpp reads a list of %s only", v.TypeName(), elems[0])
 	}
 }
 

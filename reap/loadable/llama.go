@@ -16,6 +16,9 @@ func llama(l *loader) {
 func granite(l *loader) {
 	l.must(gguf.Float32, "logit_scale")
 	l.may(gguf.Float32, "residual_scale", "embedding_scale", "attention.scale")
+	if l.arch == "granite" {
+		l.checkListOf("deepstack_mapping", gguf.Int32, gguf.Uint32, gguf.Bool)
+	}
 	shared := l.keyOr("expert_shared_feed_forward_length", 0)
 	if l.stopped {
 		return

@@ -248,6 +248,8 @@ func (l *loader) ask(block int, name string, dims []uint64) bool {
 	}
 	if !sameShape(t.Shape, dims) {
 		l.misshapen(t, shapeText(dims))
+	} else if strings.HasPrefix(full, "rope_f") && t.Type != gguf.F32 {
+		l.refuseTensor(t, "is %s, llama.cpp takes factors of a rotation in F32 only", t.Type)
 	}
 	if stem, weight := strings.CutSuffix(full, "weight"); weight && !l.unused && block != outer {
 		l.noteScaled(stem, name)

@@ -57,12 +57,19 @@ func (c *check) checkTokenizer() {
 	case !isText:
 		c.refuse(c.keyPlace(keyTokenizer), "is %s, llama.cpp reads a text only", model.TypeName())
 		return
-	case c.noVocabulary():
+	}
+	c.checkTypes(vocabularyKeys)
+	if c.noVocabulary() {
 		return
-	case !slices.Contains(tokenizers, name) && c.known():
+	}
+	if !slices.Contains(tokenizers, name) && c.known() {
 		c.tell(c.keyPlace(keyTokenizer), "names a tokenizer that is not known, %.60q: llama.cpp loads no model with one that it does not know", name)
 	}
-	c.checkTokenizerKeys()
+	c.checkTypes(tokenizerKeys)
+	c.checkElements("tokenizer.ggml.suppress_tokens", gguf.Int32)
+	if name == "t5" {
+		c.checkElements("tokenizer.ggml.precompiled_charsmap", gguf.Int8, gguf.Uint8)
+	}
 	c.checkMerges(name)
 	c.checkPre(name)
 	tokens, ok := c.textList(keyTokens, slices.Contains(tokenizers, name))
@@ -74,26 +81,42 @@ func (c *check) checkTokenizer() {
 	c.checkTokenList(keyTypes, gguf.Int32, tokens.Len())
 }
 
-// tokenizerKeys are read besides, each with one type of value.
+// vocabularyKeys are read of every model, each with one type of value.
+var vocabularyKeys = map[gguf.ValueType][]string{
+	gguf.Text:   {"pre"},
+	gguf.Uint32: {"token_type_count"},
+}
+
+// tokenizerKeys are read besides where there are tokens.
 var tokenizerKeys = map[gguf.ValueType][]string{
-	gguf.Text: {"pre"},
-	gguf.Bool: {"add_bos_token", "add_eos_token", "add_sep_token"},
+	gguf.Bool: {
+		"add_bos_token", "add_eos_token", "add_sep_token", "add_space_prefix", "remove_extra_whitespaces",
+		"normalizer.lowercase", "normalizer.strip_accents",
+	},
 	gguf.Uint32: {
-		"token_type_count", "bos_token_id", "eos_token_id", "eot_token_id", "eom_token_id", "unknown_token_id",
+		"bos_token_id", "eos_token_id", "eot_token_id", "eom_token_id", "unknown_token_id",
 		"seperator_token_id", "padding_token_id", "mask_token_id", "fim_pre_token_id", "fim_suf_token_id",
 		"fim_mid_token_id", "fim_pad_token_id", "fim_rep_token_id", "fim_sep_token_id",
 		"prefix_token_id", "suffix_token_id", "middle_token_id",
 	},
 }
 
-func (c *check) checkTokenizerKeys() {
+// checkTypes wants keys of the tokenizer that are there to have their types.
+func (c *check) checkTypes(keys map[gguf.ValueType][]string) {
 	for _, typ := range []gguf.ValueType{gguf.Text, gguf.Bool, gguf.Uint32} {
-		for _, name := range tokenizerKeys[typ] {
+		for _, name := range keys[typ] {
 			key := "tokenizer.ggml." + name
 			if v, there := c.md.Get(key); there && v.Type() != typ {
 				c.refuse(c.keyPlace(key), "is %s, llama.cpp reads %s only", v.TypeName(), typ)
 			}
 		}
+	}
+}
+
+// checkElements wants a list that is there to have elements of one of some types.
+func (c *check) checkElements(key string, elems ...gguf.ValueType) {
+	if v, there := c.md.Get(key); there && (v.Type() != gguf.Array || !slices.Contains(elems, v.Elem())) {
+		c.refuse(c.keyPlace(key), "is %s, llama.cpp reads a list of %s only", v.TypeName(), elems[0])
 	}
 }
 
