@@ -44,7 +44,7 @@ func (c archCase) spec(t *testing.T) gguftest.Spec {
 	if c.make != nil {
 		return c.make(t)
 	}
-	spec, err := gguftest.Architecture(c.arch, c.options)
+	spec, err := gguftest.Architecture(c.arch, c.narrow())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,6 +52,17 @@ func (c archCase) spec(t *testing.T) gguftest.Spec {
 		spec.Metadata.Set(spec.Metadata.ArchKey(suffix), v)
 	}
 	return spec
+}
+
+// narrow returns the options for experts as narrow as whole blocks of their type can be: what is
+// judged is which expert is where.
+func (c archCase) narrow() gguftest.ArchitectureOptions {
+	info, _ := c.options.Projections.Info()
+	c.options.Width = max(8, int(info.Elements))
+	if info.Elements > 128 {
+		c.options.Hidden = int(info.Elements)
+	}
+	return c.options
 }
 
 // held returns the case's model with its bytes, which are read many times, made once.
@@ -205,7 +216,7 @@ func archCases() []archCase {
 		},
 	}
 	for _, typ := range []gguf.Type{gguf.Q8_0, gguf.Q4_K, gguf.IQ1_S, gguf.MXFP4, gguf.NVFP4} {
-		o := gguftest.ArchitectureOptions{Projections: typ, Hidden: 256, Width: 256}
+		o := gguftest.ArchitectureOptions{Projections: typ}
 		for _, c := range []archCase{selectionBias("kimi-k3"), deepseek2, selectionBias("glm4moe"), gptOSS, qwen3moe} {
 			cases = append(cases, c.with(fmt.Sprint(typ), o))
 		}

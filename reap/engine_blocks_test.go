@@ -28,7 +28,7 @@ const (
 // its experts.
 func (c archCase) blocks(t *testing.T) {
 	c.options.Experts = blockExperts
-	spec := c.spec(t)
+	spec := c.held(t)
 	embedSign(t, spec)
 	model, err := spec.Model(gguf.Split{})
 	if err != nil {
@@ -38,7 +38,7 @@ func (c archCase) blocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := judgement{archCase: c, spec: spec, model: model, experts: experts, want: sourceLogits(t, spec, archInput)}
+	j := judgement{archCase: c, spec: spec, model: model, experts: experts, want: specLogits(t, spec, 1, archInput)}
 	order := pruneModel(t, model, j.blockPlan(blockExperts)).write(t, 1)
 	if n := differing(llamatest.Logits(t, order, archInput), j.want); n > 0 {
 		t.Errorf("blocks of experts in another order: %d logits differ from the source's", n)
@@ -52,7 +52,7 @@ func (c archCase) blocks(t *testing.T) {
 	for block, keep := range plan.Layers {
 		neverChoose(t, masked, block, keep)
 	}
-	if n := differing(got, sourceLogits(t, masked, archInput)); n > 0 {
+	if n := differing(got, specLogits(t, masked, 1, archInput)); n > 0 {
 		t.Errorf("without a block of experts %d logits differ from those of the masked source", n)
 	}
 }
