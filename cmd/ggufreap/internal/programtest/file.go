@@ -2,6 +2,7 @@ package programtest
 
 import (
 	"crypto/sha256"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,13 +27,28 @@ func Folder(t testing.TB, dir string) map[string]string {
 	}
 	files := map[string]string{}
 	for _, e := range entries {
-		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
+		if files[e.Name()], err = readText(filepath.Join(dir, e.Name())); err != nil {
 			t.Fatal(err)
 		}
-		files[e.Name()] = string(data)
 	}
 	return files
+}
+
+// readText reads a file into a string, which may be large, with no copy beside it.
+func readText(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	text.Grow(int(info.Size()))
+	_, err = io.Copy(&text, f)
+	return text.String(), err
 }
 
 // ReadFile reads a file.

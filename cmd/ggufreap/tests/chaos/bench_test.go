@@ -20,11 +20,11 @@ import (
 	"ggufreap/manifest"
 )
 
-// A bench is the built program, a source, and what prune makes of it undisturbed.
+// A bench is the built program, a source, and what a command makes of it undisturbed.
 type bench struct {
 	t       *testing.T
 	program string
-	args    []string // of prune, without the output folder and the source
+	args    []string // the command, without the output folder and the source
 	files   []string // of the source
 	source  map[string]string
 	want    map[string]string
@@ -38,11 +38,17 @@ type tally struct {
 	lost          int // bytes of sources and releases that are missing or wrong in the end
 }
 
+// newBench makes a bench of a prune.
 func newBench(t *testing.T, session string, spec gguftest.Spec, args ...string) *bench {
+	t.Helper()
+	return newBenchOf(t, session, spec, append([]string{"prune"}, args...)...)
+}
+
+func newBenchOf(t *testing.T, session string, spec gguftest.Spec, args ...string) *bench {
 	t.Helper()
 	dir := t.TempDir()
 	var err error
-	b := &bench{t: t, program: programtest.Path(t), args: append([]string{"prune"}, args...)}
+	b := &bench{t: t, program: programtest.Path(t), args: args}
 	if b.files, err = spec.Write(filepath.Join(dir, "source"), gguf.Split{Shards: 5}); err != nil {
 		t.Fatal(err)
 	}

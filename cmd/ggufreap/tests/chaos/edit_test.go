@@ -16,18 +16,10 @@ import (
 	"ggufreap/manifest"
 )
 
-// edits makes a bench of an edit in place of a prune.
+// edits makes a bench of an edit.
 func edits(t *testing.T, session string, args ...string) *bench {
 	t.Helper()
-	b := newBench(t, session, gguftest.K3(gguftest.K3Options{}), "--preset", "reap568")
-	b.args = append([]string{"edit", "--set", "general.url=x"}, args...)
-	out := filepath.Join(t.TempDir(), "reference")
-	started := time.Now()
-	if r := b.run(out); r.Code != programtest.OK {
-		t.Fatalf("exit %d\n%s", r.Code, r.Stderr)
-	}
-	b.took, b.want = time.Since(started), programtest.Folder(t, out)
-	return b
+	return newBenchOf(t, session, gguftest.K3(gguftest.K3Options{}), append([]string{"edit", "--set", "general.url=x"}, args...)...)
 }
 
 // TestKillEdit kills edits at random points and goes on until each is whole. The source, whose

@@ -63,7 +63,8 @@ func TestSystemCallFaults(t *testing.T) {
 }
 
 // TestFaultsOfAllCommands lets what commands read fail, with strace, and wants the exit code
-// that asks for another try: nothing is known of the model then, nor of what was asked for.
+// that asks for another try: nothing is known of the model then, nor of what was asked for. The
+// short form tries half of the faults in each command.
 func TestFaultsOfAllCommands(t *testing.T) {
 	const session = "faults of all commands"
 	strace, err := exec.LookPath("strace")
@@ -95,13 +96,16 @@ func TestFaultsOfAllCommands(t *testing.T) {
 		os.Remove("report.html")
 		undisturbed := b.wait(b.start(line)).Code // diff finds differences
 		for k, fault := range []string{"pread64:error=EIO", "pread64:error=ESTALE", "read:error=EIO", "openat:error=EMFILE", "openat:error=EIO", "newfstatat:error=ETIMEDOUT", "newfstatat:error=ENOMEM", "getdents64:error=EIO"} {
+			if *chaos == 1 && (n+k)%2 != 0 {
+				continue
+			}
 			for when := range *chaos {
 				call, _, _ := strings.Cut(fault, ":")
 				at := 1 + when*3 + (n+k)%3 // not the same ones in all commands
 				what := fmt.Sprintf("%s:when=%d", fault, at)
 				os.RemoveAll("out")
 				os.Remove("report.html")
-				r := b.wait(b.startCommand(strace, slices.Concat([]string{"-f", "-qqq", "-o", log, "-e", "trace=" + call, "-e", "inject=" + what}, paths, []string{b.program}, line)...))
+				r := b.wait(b.startCommand(strace, slices.Concat([]string{"-f", "--seccomp-bpf", "-qqq", "-o", log, "-e", "trace=" + call, "-e", "inject=" + what}, paths, []string{b.program}, line)...))
 				data, err := os.ReadFile(log)
 				if err != nil {
 					t.Fatal(err)
