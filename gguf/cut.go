@@ -77,6 +77,32 @@ func (c *cutter) ends() ([]int, error) {
 	return []int{len(c.views)}, nil
 }
 
+// sized cuts into files of exactly these sizes.
+func (c *cutter) sized(sizes []int64) ([]int, error) {
+	ends := make([]int, len(sizes))
+	start := 0
+	for i, size := range sizes {
+		head := c.other
+		switch {
+		case len(sizes) == 1:
+			head = c.single
+		case i == 0:
+			head = c.first
+		}
+		rest := len(c.views) - start
+		n := sort.Search(rest, func(n int) bool { return c.sizeBehind(head, start, start+n) >= size })
+		if got := c.sizeBehind(head, start, start+n); got != size {
+			return nil, fmt.Errorf("no cut between tensors gives file %d its %d bytes", i+1, size)
+		}
+		start += n
+		ends[i] = start
+	}
+	if start < len(c.views) {
+		return nil, fmt.Errorf("files of these sizes leave out tensor %s", quoted(c.views[start].Name))
+	}
+	return ends, nil
+}
+
 // atMost fills each shard until the next tensor would exceed a limit.
 func (c *cutter) atMost() ([]int, error) {
 	limit := c.split.MaxBytes

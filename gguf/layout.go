@@ -63,15 +63,25 @@ func (s *ShardLayout) TensorBytes() int64 {
 // count cannot be had, when one tensor alone exceeds MaxBytes, and for contents that
 // could not be read back.
 func NewLayout(c Contents, s Split) (*Layout, error) {
+	return newLayout(c, s, (*cutter).ends)
+}
+
+// NewLayoutOf cuts the contents into files of exactly these sizes, as NewLayout would have: it
+// errs where no cut gives them.
+func NewLayoutOf(c Contents, sizes []int64) (*Layout, error) {
+	return newLayout(c, Split{}, func(cut *cutter) ([]int, error) { return cut.sized(sizes) })
+}
+
+func newLayout(c Contents, s Split, cut func(*cutter) ([]int, error)) (*Layout, error) {
 	alignment, err := c.check()
 	if err != nil {
 		return nil, err
 	}
-	cut, err := newCutter(c, s, alignment)
+	cutter, err := newCutter(c, s, alignment)
 	if err != nil {
 		return nil, err
 	}
-	ends, err := cut.ends()
+	ends, err := cut(cutter)
 	if err != nil {
 		return nil, err
 	}

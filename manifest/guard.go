@@ -182,7 +182,7 @@ func (g *guardedFile) load(t *guardedTensor, part int64) (io.ReaderAt, error) {
 }
 
 func (g *guardedFile) loadFile(t *guardedTensor, part int64) (io.ReaderAt, error) {
-	file, err := newScratchFile(g.held.scratch)
+	file, err := NewScratchFile(g.held.scratch)
 	if err != nil {
 		g.held.fill()
 		return nil, nil
@@ -221,7 +221,7 @@ func (g *guardedFile) until(t *guardedTensor, part int64, take func(off int64, t
 }
 
 // take copies a part into a file and returns its digest.
-func (g *guardedFile) take(file *scratchFile, off, size int64, try int) ([]byte, error) {
+func (g *guardedFile) take(file *ScratchFile, off, size int64, try int) ([]byte, error) {
 	hash, buf := blake3.New(), make([]byte, 1<<20)
 	ahead := pass.NewAhead(g.FarReader, off, off+size)
 	for at := int64(0); at < size; {

@@ -38,15 +38,15 @@ func isSplitKey(key string) bool { return strings.HasPrefix(key, splitPrefix) }
 // MetadataDigest returns the metadata digest of md: every key but split.*. It reads
 // long values from their file. A key that comes twice is an error.
 func MetadataDigest(md *gguf.Metadata) (Digest, error) {
-	pairs, err := pinPairs(md)
+	pairs, err := PinPairs(md)
 	if err != nil {
 		return Digest{}, err
 	}
 	return digestPairs(pairs)
 }
 
-// pinPairs returns what identifies each pair of md but split.*, sorted by key.
-func pinPairs(md *gguf.Metadata) ([]Pair, error) {
+// PinPairs returns what identifies each pair of md but split.*, sorted by key.
+func PinPairs(md *gguf.Metadata) ([]Pair, error) {
 	pairs := make([]Pair, 0, md.Len())
 	h, buf := blake3.New(), make([]byte, 32<<10) // for all keys: there can be many
 	for key, value := range md.All() {

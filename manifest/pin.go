@@ -169,7 +169,7 @@ func (p *Pin) describe(md *gguf.Metadata) error {
 	if _, err = p.StructureDigest(); err != nil {
 		return err
 	}
-	if p.Metadata, err = pinPairs(md); err != nil {
+	if p.Metadata, err = PinPairs(md); err != nil {
 		return err
 	}
 	p.MetadataDigest, err = digestPairs(p.Metadata)

@@ -5,23 +5,23 @@ import (
 	"os"
 )
 
-// A scratchFile is a file that is gone when it is closed, or the program ends.
-type scratchFile struct {
+// A ScratchFile is a file that is gone when it is closed, or the program ends.
+type ScratchFile struct {
 	*os.File
 	name string // "" where it has none any more
 	err  error  // the first of writing
 }
 
-// newScratchFile makes one in a folder, without a name there. Where an open file keeps its
+// NewScratchFile makes one in a folder, without a name there. Where an open file keeps its
 // name, it is among the system's temporary files.
-func newScratchFile(folder string) (*scratchFile, error) {
+func NewScratchFile(folder string) (*ScratchFile, error) {
 	const pattern = ".ggufreap-*"
 	file, err := os.CreateTemp(folder, pattern)
 	if err != nil {
 		return nil, err
 	}
 	if os.Remove(file.Name()) == nil {
-		return &scratchFile{File: file}, nil
+		return &ScratchFile{File: file}, nil
 	}
 	if err := cmp.Or(file.Close(), os.Remove(file.Name())); err != nil {
 		return nil, err
@@ -29,11 +29,11 @@ func newScratchFile(folder string) (*scratchFile, error) {
 	if file, err = os.CreateTemp("", pattern); err != nil {
 		return nil, err
 	}
-	return &scratchFile{File: file, name: file.Name()}, nil
+	return &ScratchFile{File: file, name: file.Name()}, nil
 }
 
 // WriteAt writes, and remembers that it could not.
-func (f *scratchFile) WriteAt(p []byte, off int64) (int, error) {
+func (f *ScratchFile) WriteAt(p []byte, off int64) (int, error) {
 	n, err := f.File.WriteAt(p, off)
 	if f.err == nil {
 		f.err = err
@@ -42,7 +42,7 @@ func (f *scratchFile) WriteAt(p []byte, off int64) (int, error) {
 }
 
 // Close removes the file.
-func (f *scratchFile) Close() error {
+func (f *ScratchFile) Close() error {
 	err := f.File.Close()
 	if f.name != "" {
 		err = cmp.Or(err, os.Remove(f.name))

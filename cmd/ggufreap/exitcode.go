@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"ggufreap/gguf"
+	"ggufreap/manifest/repair"
 	"ggufreap/manifest/stage"
 )
 
@@ -42,7 +43,7 @@ func exitCode(err error) int {
 // a network failed, memory or descriptors ran out, or another run is at work there. A full
 // disk, a quota and missing permissions wait for a person.
 func mayPass(err error) bool {
-	for _, passing := range []error{stage.ErrInUse, context.DeadlineExceeded, os.ErrDeadlineExceeded} {
+	for _, passing := range []error{stage.ErrInUse, repair.ErrInUse, context.DeadlineExceeded, os.ErrDeadlineExceeded} {
 		if errors.Is(err, passing) {
 			return true
 		}

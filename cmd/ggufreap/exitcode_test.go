@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"ggufreap/manifest/repair"
 	"ggufreap/manifest/stage"
 	"ggufreap/reap/engine"
 
@@ -32,6 +33,7 @@ func TestExitCodes(t *testing.T) {
 		{os.NewSyscallError("mmap", syscall.ENOMEM), exitTryAgain},
 		{context.DeadlineExceeded, exitTryAgain},
 		{stage.ErrInUse, exitTryAgain},
+		{repair.ErrInUse, exitTryAgain},
 		{&engine.Gone{Why: "ended", Words: []string{"terminate called after throwing an instance of 'std::bad_alloc'"}}, exitTryAgain},
 		{&engine.Failure{Reason: "failed to load", Log: []string{"alloc_tensor_range: failed to allocate CPU buffer of size 7"}}, exitTryAgain},
 		{&engine.Gone{Why: "ended", Words: []string{"GGML_ASSERT(x) failed"}}, exitFailed},

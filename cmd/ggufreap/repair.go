@@ -11,10 +11,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
-	"ggufreap/cmd/ggufreap/internal/document"
 	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/hint"
-	"ggufreap/cmd/ggufreap/internal/hub"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
@@ -28,16 +26,25 @@ const repairHelp = `Replace the bytes of a model that are wrong, and no others.
 Usage:
   ggufreap repair [flags] --from ADDRESS|FOLDER DIR
 
-DIR has the files of a model, some of them damaged, cut off or missing. The good
-copy is at an address or in a folder, and has the same files. Which bytes are
-wrong a pin tells, to the expert: one wrong byte costs one expert of one tensor.
-Without --pin, DIR/pin.json.zst is that pin, if it is there. Otherwise sums tell
-which files are wrong, and those are replaced whole: the sums that the hub
-lists, or else DIR/MANIFEST.sha256.
+DIR has the files of a model, some of them damaged, cut off, too long or not
+there. Which bytes are wrong a pin tells, to the expert: one wrong byte costs
+one expert of one tensor. Without --pin, DIR/pin.json.zst is that pin, if it is
+there. Otherwise sums tell which files are wrong, and those are replaced whole:
+the sums that the hub lists, or DIR/MANIFEST.sha256.
 
-What is fetched is written into the file and compared before it counts. A run
-that was ended goes on when it is started again: REPAIR.jsonl in DIR says where.
-When all is done, the sums of the files that were written to are taken.
+Right bytes come from --from, which is an address, a folder or a file:
+  - a copy of the same files, under whatever names;
+  - with a pin, the same model in other files, more or fewer of them;
+  - with a pin, the model that DIR was pruned from: its experts are those of the
+    release, by DIR/plan.json, else by the pin DIR/source.pin.json.zst. A header
+    that is damaged is made anew, if plan and source give all that stands in it.
+Give --from several times, and the next one is asked for what one has not got.
+
+Nothing is overwritten before what takes its place is known to be right. Where a
+link stands in DIR, or a file that has other names, DIR gets a file of its own.
+A run that was ended goes on when it is started again: REPAIR.jsonl in DIR says
+where. When all is done, the sums of the files that were written to are taken,
+and what is behind the end of a file that is right is cut.
 
 Flags:
 
@@ -45,11 +52,13 @@ Exit codes:
   0  nothing was wrong, or all is right now
   1  with --dry-run, something is wrong
   2  the request could not be carried out
-  75 not now: a disk, the network or memory failed; try again
+  75 not now: a disk, the network or memory failed, or another run is at work
+     there; try again
 
 Examples:
   ggufreap repair --from hf://org/K3 --pin K3.pin.json.zst K3
-  ggufreap repair --from /mnt/backup/K3 K3
+  ggufreap repair --from /mnt/backup/K3 --from hf://org/K3 K3
+  ggufreap repair --from hf://org/K3 K3-REAP568
   ggufreap repair --from hf://org/K3 --dry-run K3
 `
 
@@ -59,7 +68,7 @@ func repairCommand(con *ui.Console) *cli.Command {
 		Usage:       "replace the wrong bytes of a model, and no others",
 		Description: repairHelp,
 		Flags: slices.Concat([]cli.Flag{
-			&cli.StringFlag{Name: "from", Usage: "`ADDRESS` or folder of a good copy"},
+			&cli.StringSliceFlag{Name: "from", Usage: "`ADDRESS`, folder or file of a copy, or of the model before pruning (repeatable)"},
 			&cli.StringFlag{Name: "pin", Usage: "`FILE`: the pin that says what is right (pin.json.zst in DIR, if it has one)"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "say what is wrong and what would be fetched, and stop"},
 			readersFlag(),
@@ -74,57 +83,119 @@ func repairAction(con *ui.Console, c *cli.Context) error {
 	switch {
 	case c.NArg() != 1:
 		return hint.With(args.Usagef("repair takes one folder, got %d", c.NArg()), "ggufreap repair --from ADDRESS DIR")
-	case c.String("from") == "":
+	case len(c.StringSlice("from")) == 0:
 		return hint.With(args.Usagef("nothing says where a good copy is"), "ggufreap repair --from ADDRESS DIR")
 	}
 	if err := checkNamed("a folder", c.Args().First()); err != nil {
 		return err
 	}
-	good, err := openPaths(con, c, c.String("from"))
-	if err != nil {
+	r := &repairing{con: con, dir: c.Args().First(), dry: c.Bool("dry-run")}
+	defer r.close()
+	if err := r.open(c); err != nil {
 		return err
 	}
-	defer good.Close()
-	job, err := repairJob(c, good)
-	if err != nil {
+	if err := r.find(c); err != nil {
 		return err
 	}
-	damage, err := findDamage(con, c, job, good.FileBytes())
-	if err != nil {
-		return err
-	}
-	wrong := damage.Bytes()
+	wrong := r.damage.Bytes()
 	if !c.Bool("json") {
-		describeDamage(con, job, damage)
+		r.describe()
 	}
-	if !c.Bool("dry-run") && wrong+int64(len(damage.Ranges)) > 0 {
-		if err := mendDamage(con, c, job, damage, wrong); err != nil {
+	if !r.dry && len(r.damage.Ranges) > 0 {
+		if err := r.mend(c, wrong); err != nil {
 			return err
 		}
 	}
-	return reportRepair(con, c, good, damage, wrong)
+	return r.report(c, wrong)
 }
 
-func findDamage(con *ui.Console, c *cli.Context, job *repair.Job, bytes int64) (*repair.Damage, error) {
-	checked := con.StartProgress("compare", bytes)
-	job.Checked = checked.Set
-	damage, err := repair.Find(c.Context, job)
+// A repairing is one run of the command.
+type repairing struct {
+	con    *ui.Console
+	dir    string
+	dry    bool
+	models []*gguf.Model
+	job    *repair.Job
+	damage *repair.Damage
+}
+
+func (r *repairing) close() {
+	for _, m := range r.models {
+		m.Close()
+	}
+}
+
+// open gathers what says which bytes are right, and where they are.
+func (r *repairing) open(c *cli.Context) error {
+	if info, err := os.Stat(r.dir); err != nil {
+		return err
+	} else if !info.IsDir() {
+		return args.Usagef("repair takes the folder of the files, got the file %q", r.dir)
+	}
+	r.job = &repair.Job{Dir: r.dir, Workers: c.Int("workers"), DryRun: r.dry}
+	pin, err := r.readPin(c)
+	if err != nil {
+		return err
+	}
+	r.job.Pin = pin
+	if err := r.openSources(c); err != nil {
+		return err
+	}
+	for _, m := range r.models {
+		if err := checkJoined(r.dir, m); err != nil {
+			return err
+		}
+	}
+	if r.job.Sums, err = r.sums(); err != nil && pin == nil {
+		return hint.With(err, "--pin FILE says what is right, to the expert; ggufreap pin makes one of a good copy")
+	}
+	return nil
+}
+
+// readPin reads the pin that a flag names or that lies in the folder; nil where there is none.
+func (r *repairing) readPin(c *cli.Context) (*manifest.Pin, error) {
+	path := c.String("pin")
+	if path != "" {
+		return files.ReadPin(c.App.Reader, path)
+	}
+	path = filepath.Join(r.dir, manifest.PinName)
+	pin, err := files.ReadPin(c.App.Reader, path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, hint.With(err, "--pin FILE names a sound one; where %s is moved away, sums say what is right", args.ShellQuote(path))
+	}
+	return pin, nil
+}
+
+// find looks for what is wrong.
+func (r *repairing) find(c *cli.Context) error {
+	checked := r.con.StartProgress("compare", r.models[0].FileBytes())
+	r.job.Checked = checked.Set
+	var err error
+	r.damage, err = repair.Find(c.Context, r.job)
 	checked.Finish()
 	if errors.Is(err, repair.ErrInUse) {
 		err = hint.With(err, "wait for it to end")
 	}
-	return damage, err
+	return err
 }
 
-func mendDamage(con *ui.Console, c *cli.Context, job *repair.Job, damage *repair.Damage, wrong int64) error {
-	fetched := con.StartProgress("repair", wrong)
-	job.Checked, job.Fetched = nil, fetched.Set
-	err := damage.Mend(c.Context)
+// mend replaces what is wrong.
+func (r *repairing) mend(c *cli.Context, wrong int64) error {
+	fetched := r.con.StartProgress("repair", wrong)
+	r.job.Checked, r.job.Fetched = nil, fetched.Set
+	err := r.damage.Mend(c.Context)
 	fetched.Finish()
-	if err != nil {
-		return hint.With(err, "what is done is noted in %s; the same command goes on", text.Safe(filepath.Join(job.Dir, repair.JournalName)))
+	if err == nil {
+		return nil
 	}
-	return nil
+	journal := filepath.Join(r.dir, repair.JournalName)
+	if _, none := os.Lstat(journal); none != nil {
+		return err
+	}
+	return hint.With(err, "what is done is noted in %s; the same command goes on", text.Safe(journal))
 }
 
 // checkJoined refuses a folder in which a file lies in pieces: the whole would be fetched again
@@ -139,57 +210,40 @@ func checkJoined(dir string, good *gguf.Model) error {
 	return nil
 }
 
-// repairJob gathers what says which bytes are right.
-func repairJob(c *cli.Context, good *gguf.Model) (*repair.Job, error) {
-	job := &repair.Job{Dir: c.Args().First(), Good: good, Workers: c.Int("workers"), Identity: c.String("from"), DryRun: c.Bool("dry-run")}
-	if info, err := os.Stat(job.Dir); err != nil {
-		return nil, err
-	} else if !info.IsDir() {
-		return nil, args.Usagef("repair takes the folder of the files, got the file %q", job.Dir)
-	}
-	if err := checkJoined(job.Dir, good); err != nil {
+// sums returns those that the hub lists, and those that stand in the folder. Where both are of
+// one file and differ, one of them is about another model.
+func (r *repairing) sums() (map[string]manifest.Sum, error) {
+	own, err := ownSums(r.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	far := hub.Of(good)
-	if far != nil {
-		job.Identity = far.Identity()
-	}
-	var err error
-	path := c.String("pin")
-	if path == "" {
-		path = filepath.Join(job.Dir, manifest.PinName)
-	}
-	job.Pin, err = files.ReadPin(c.App.Reader, path)
-	if !errors.Is(err, fs.ErrNotExist) || c.IsSet("pin") {
-		return job, err
-	}
-	if job.Sums, err = repairSums(job, far, good); err != nil {
-		return nil, hint.With(err, "--pin FILE says what is right, to the expert; ggufreap pin makes one of a good copy")
-	}
-	return job, nil
-}
-
-// repairSums returns the sums of the files that the hub lists, or that stand in the folder.
-func repairSums(job *repair.Job, far *hub.Folder, good *gguf.Model) (map[string]manifest.Sum, error) {
 	sums := map[string]manifest.Sum{}
-	if far != nil {
-		stated, err := far.SHA256(good)
+	for name, sum := range own {
+		sums[name] = sum
+	}
+	for _, m := range r.models {
+		stated, err := statedSums(m)
 		if err != nil {
 			return nil, err
 		}
-		for i, f := range good.Files {
-			if stated[i] != (manifest.Sum{}) {
-				sums[filepath.Base(f.Name)] = stated[i]
+		for name, sum := range stated {
+			if there, known := own[name]; known && there != sum {
+				return nil, fmt.Errorf("%s says that the sha256 of %s is %s, the hub that it is %s: one of them is about another model, or the list is damaged", filepath.Join(r.dir, manifest.SumsName), name, there, sum)
+			}
+			if _, known := sums[name]; !known {
+				sums[name] = sum
 			}
 		}
-		if len(sums) == len(good.Files) {
-			return sums, nil
-		}
 	}
-	file, err := os.Open(filepath.Join(job.Dir, manifest.SumsName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: nothing says what its bytes should be: it has neither a %s nor a %s, and the good copy no listing with sums", job.Dir, manifest.PinName, manifest.SumsName)
+	if len(sums) == 0 {
+		return nil, fmt.Errorf("%s: nothing says what its bytes should be: it has neither a %s nor a %s, and the good copy no listing with sums", r.dir, manifest.PinName, manifest.SumsName)
 	}
+	return sums, nil
+}
+
+// ownSums reads the list of sums of a folder.
+func ownSums(dir string) (map[string]manifest.Sum, error) {
+	file, err := os.Open(filepath.Join(dir, manifest.SumsName))
 	if err != nil {
 		return nil, err
 	}
@@ -198,99 +252,9 @@ func repairSums(job *repair.Job, far *hub.Folder, good *gguf.Model) (map[string]
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file.Name(), err)
 	}
+	sums := map[string]manifest.Sum{}
 	for _, s := range listed {
 		sums[s.Name] = s.SHA256
 	}
 	return sums, nil
-}
-
-// describeDamage prints what is wrong.
-func describeDamage(con *ui.Console, job *repair.Job, d *repair.Damage) {
-	if len(d.Ranges) == 0 {
-		return
-	}
-	con.Field("wrong", "%s in %s", text.Count(len(d.Ranges), "range"), text.Count(d.Files, "file"))
-	if n := d.Resumed(); n > 0 {
-		con.Field("", "%s of them were replaced before: going on", text.Grouped(n))
-	}
-	const most = 20
-	for _, r := range d.Ranges[:min(len(d.Ranges), most)] {
-		con.Field("", "%s: %s at %s%s", text.Safe(r.File), text.Count(r.Length, "byte"), text.Grouped(r.Offset), rangeText(r))
-	}
-	if more := len(d.Ranges) - most; more > 0 {
-		con.Field("", "and %s more", text.Grouped(more))
-	}
-	if d.Whole > 0 {
-		con.Field("why so much", "only sums are known, which tell the file and not the place in it: %s is replaced whole. With a pin it would be the wrong experts alone (ggufreap pin)", text.Count(d.Whole, "file"))
-	}
-}
-
-func rangeText(r repair.Range) string {
-	switch {
-	case r.Expert != nil:
-		return fmt.Sprintf(": tensor %s, expert %d", text.Safe(r.Tensor), *r.Expert)
-	case r.Tensor != "":
-		return ": tensor " + text.Safe(r.Tensor)
-	}
-	return ""
-}
-
-// repairDocument is the --json output of repair.
-type repairDocument struct {
-	Schema  string        `json:"schema"`
-	Ranges  []rangeOutput `json:"ranges"`
-	Bytes   int64         `json:"bytes"` // replaced by this run, or to be replaced
-	Mended  bool          `json:"mended"`
-	Fetched *int64        `json:"fetched"` // bytes that travelled; null for a copy on this machine
-}
-
-type rangeOutput struct {
-	File   document.Text  `json:"file"`
-	Offset int64          `json:"offset"`
-	Length int64          `json:"length"`
-	Tensor *document.Text `json:"tensor"` // null for header, padding, and files of which only a sum is known
-	Expert *int           `json:"expert"`
-}
-
-// rangeOutputs are the ranges of a document.
-func rangeOutputs(ranges []repair.Range) []rangeOutput {
-	list := []rangeOutput{}
-	for _, r := range ranges {
-		out := rangeOutput{File: document.Text(r.File), Offset: r.Offset, Length: r.Length, Expert: r.Expert}
-		if r.Tensor != "" {
-			tensor := document.Text(r.Tensor)
-			out.Tensor = &tensor
-		}
-		list = append(list, out)
-	}
-	return list
-}
-
-// reportRepair prints what was done.
-func reportRepair(con *ui.Console, c *cli.Context, good *gguf.Model, d *repair.Damage, bytes int64) error {
-	dry := c.Bool("dry-run")
-	if c.Bool("json") {
-		doc := repairDocument{Schema: "ggufreap/repair/v1", Ranges: rangeOutputs(d.Ranges), Bytes: bytes, Mended: !dry}
-		if far := hub.Of(good); far != nil {
-			_, n := far.Traffic()
-			doc.Fetched = &n
-		}
-		if err := con.JSON(doc); err != nil {
-			return err
-		}
-	} else {
-		describeFetched(con, good)
-		switch {
-		case len(d.Ranges) == 0:
-			con.Field("result", "nothing is wrong: every byte is as it should be")
-		case dry:
-			con.Field("result", "%s would be replaced: this was a dry run", text.Size(bytes))
-		default:
-			con.Field("result", "%s replaced; every file that was written to has the sum that it should have", text.Size(bytes))
-		}
-	}
-	if dry && len(d.Ranges) > 0 {
-		return errDiffers
-	}
-	return nil
 }

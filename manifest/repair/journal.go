@@ -7,9 +7,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/go-json-experiment/json"
+	"github.com/zeebo/blake3"
 
 	"ggufreap/manifest"
 	"ggufreap/manifest/internal/filelock"
@@ -22,12 +24,12 @@ const maxJournal = 256 << 20
 
 // journalHead is the first line: what is wrong, and what mends it.
 type journalHead struct {
-	Schema string  `json:"schema"`
-	Source string  `json:"source"` // identity of the good copy
-	Truth  string  `json:"truth"`  // pin digest, or "" for sums
-	Files  int     `json:"files"`
-	Whole  int     `json:"whole"`
-	Ranges []Range `json:"ranges"`
+	Schema string       `json:"schema"`
+	Source string       `json:"source"` // identities of the sources
+	Truth  string       `json:"truth"`  // pin digest, or "sums"
+	Layout manifest.Sum `json:"layout"` // of the files
+	Files  []FileDamage `json:"files"`
+	Ranges []Range      `json:"ranges"`
 }
 
 // journalLine says that a range is replaced and durable.
@@ -97,6 +99,27 @@ func (j *journal) text() ([]byte, error) {
 	return io.ReadAll(io.NewSectionReader(file, 0, maxJournal+1))
 }
 
+// identity tells the sources from any others.
+func (job *Job) identity() string {
+	var list []string
+	for _, s := range job.Sources {
+		list = append(list, s.Identity)
+	}
+	return strings.Join(list, " ")
+}
+
+// layout is the digest of which files the folder should have, and where what lies in them.
+func (job *Job) layout() manifest.Sum {
+	h := blake3.New()
+	for _, f := range job.files {
+		fmt.Fprintf(h, "%q %d %d\n", f.name, f.size, f.data)
+		for _, p := range f.tensors {
+			fmt.Fprintf(h, "%q %d\n", p.pinned.Name, p.offset)
+		}
+	}
+	return manifest.Sum(h.Sum(nil))
+}
+
 // truth names what says what is right.
 func (job *Job) truth() string {
 	if job.Pin == nil {
@@ -123,12 +146,14 @@ func (j *journal) read(job *Job) (*Damage, error) {
 		return nil, fmt.Errorf("%s: is no journal of a repair", j.path)
 	}
 	switch {
-	case head.Source != job.Identity:
-		return nil, fmt.Errorf("%s: a repair by another copy has not ended: by %s, now by %s", j.path, head.Source, job.Identity)
+	case job.Pin == nil && head.Source != job.identity(): // by a pin each range is known to be right, wherever it comes from
+		return nil, fmt.Errorf("%s: a repair by another copy has not ended: by %s, now by %s", j.path, head.Source, job.identity())
 	case head.Truth != job.truth():
 		return nil, fmt.Errorf("%s: a repair by another pin has not ended: by %s, now by %s", j.path, head.Truth, job.truth())
+	case head.Layout != job.layout():
+		return nil, fmt.Errorf("%s: a repair of other files has not ended: of other names or sizes, or with other headers", j.path)
 	}
-	d := &Damage{Ranges: head.Ranges, Files: head.Files, Whole: head.Whole, done: map[int]bool{}}
+	d := &Damage{Ranges: head.Ranges, Files: head.Files, done: map[int]bool{}}
 	if err := d.checkRanges(job); err != nil {
 		return nil, fmt.Errorf("%s: %w", j.path, err)
 	}
@@ -142,15 +167,15 @@ func (j *journal) read(job *Job) (*Damage, error) {
 	return d, nil
 }
 
-// checkRanges refuses ranges that are not in files of the good copy.
+// checkRanges refuses ranges that are not in the files.
 func (d *Damage) checkRanges(job *Job) error {
-	sizes := map[string]int64{}
-	for _, f := range job.Good.Files {
-		sizes[base(f)] = f.Size
-	}
 	for _, r := range d.Ranges {
-		if size, known := sizes[r.File]; !known || r.Offset < 0 || r.Length < 0 || r.Offset > size-r.Length {
-			return fmt.Errorf("%d bytes at %d of %q are not in the good copy", r.Length, r.Offset, r.File)
+		f, _ := job.file(r.File)
+		switch {
+		case f == nil || r.Offset < 0 || r.Length < 0 || r.Kind != Surplus && r.Offset > f.size-r.Length || r.Kind == Surplus && r.Offset != f.size:
+			return fmt.Errorf("%d bytes at %d of %q are not in the files", r.Length, r.Offset, r.File)
+		case r.Kind != Bytes && r.Kind != Surplus && r.Kind != End:
+			return fmt.Errorf("a range of the kind %q is not known", r.Kind)
 		}
 	}
 	return nil
@@ -167,7 +192,7 @@ func (j *journal) begin(d *Damage) error {
 	if err := j.file.Truncate(0); err != nil {
 		return err
 	}
-	head := journalHead{Schema: journalSchema, Source: d.job.Identity, Truth: d.job.truth(), Files: d.Files, Whole: d.Whole, Ranges: d.Ranges}
+	head := journalHead{Schema: journalSchema, Source: d.job.identity(), Truth: d.job.truth(), Layout: d.job.layout(), Files: d.Files, Ranges: d.Ranges}
 	lines, err := json.Marshal(head, json.Deterministic(true))
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"ggufreap/manifest"
+	"ggufreap/manifest/internal/hardlink"
 	"ggufreap/manifest/stage/internal/disk"
 )
 
@@ -75,7 +76,7 @@ func checkOwn(dir disk.Folder, name string) error {
 			continue
 		}
 		info, err := e.Info()
-		if err == nil && (e.Type()&fs.ModeSymlink != 0 || disk.Names(info) > 1) {
+		if err == nil && (e.Type()&fs.ModeSymlink != 0 || hardlink.Names(info) > 1) {
 			err = ErrShared
 		}
 		return err

@@ -17,6 +17,3 @@ func IsFull(err error) bool { return errors.Is(err, syscall.ENOSPC) }
 
 // Allocated returns the bytes that a file takes on its disk, as far as its size tells.
 func Allocated(info fs.FileInfo) int64 { return info.Size() }
-
-// Names returns how many names a file has, as far as is known here.
-func Names(fs.FileInfo) int { return 1 }

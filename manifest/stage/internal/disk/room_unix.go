@@ -41,11 +41,3 @@ func Allocated(info fs.FileInfo) int64 {
 	}
 	return info.Size()
 }
-
-// Names returns how many names a file has.
-func Names(info fs.FileInfo) int {
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		return int(stat.Nlink)
-	}
-	return 1
-}
