@@ -2,27 +2,19 @@ package main
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
-	"os"
 	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
-	"ggufreap/cmd/ggufreap/internal/filekind"
 	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/hint"
-	"ggufreap/cmd/ggufreap/internal/hub"
 	"ggufreap/cmd/ggufreap/internal/inspect"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
 	"ggufreap/gguf"
-	"ggufreap/gguf/remote"
 	"ggufreap/manifest"
 	"ggufreap/manifest/lists"
-	"ggufreap/manifest/verify"
 	"ggufreap/reap"
 )
 
@@ -84,53 +76,6 @@ const (
 	formatPin      = "pin"
 	formatGGUFHash = "gguf-hash"
 )
-
-// declaredFlags put on record what nobody measured.
-func declaredFlags() []cli.Flag {
-	return args.In("What is said of the model",
-		&cli.StringFlag{Name: "repo", Usage: "`NAME`: the repository it is from"},
-		&cli.StringFlag{Name: "revision", Usage: "`REV`: the revision, best a commit: branches move"},
-		&cli.StringFlag{Name: "license", Usage: "`NAME`: its license"},
-		&cli.StringFlag{Name: "quantization-label", Usage: "`LABEL`: what its quantization is called"},
-		&cli.StringFlag{Name: "base-model", Usage: "`NAME`: what it was made from"},
-	)
-}
-
-// saysAnything reports whether any of these flags was given.
-func saysAnything(c *cli.Context) bool {
-	said := readDeclared(c)
-	return len(said.Statements()) > 0
-}
-
-func readDeclared(c *cli.Context) manifest.Declared {
-	said := func(name string) *string {
-		if !c.IsSet(name) {
-			return nil
-		}
-		s := c.String(name)
-		return &s
-	}
-	return manifest.Declared{Repo: said("repo"), Revision: said("revision"), License: said("license"),
-		QuantizationLabel: said("quantization-label"), BaseModel: said("base-model")}
-}
-
-// statedOf is what the hub states of a model.
-func statedOf(m *gguf.Model) manifest.Declared {
-	var said manifest.Declared
-	if far := hub.Of(m); far != nil {
-		far.Declare(&said)
-	}
-	return said
-}
-
-// declaredOf is what the flags say of a model, and in their place what the hub states.
-func declaredOf(c *cli.Context, m *gguf.Model) manifest.Declared {
-	said := readDeclared(c)
-	if far := hub.Of(m); far != nil {
-		far.Declare(&said)
-	}
-	return said
-}
 
 func pinAction(con *ui.Console, c *cli.Context) error {
 	if c.IsSet("check") && !c.IsSet("only") {
@@ -273,86 +218,4 @@ func describePin(con *ui.Console, pin *manifest.Pin) {
 	if structure, err := pin.StructureDigest(); err == nil {
 		con.Field("structure", "%s", structure)
 	}
-}
-
-// declaredText says what was declared, and by whom where that was the hub.
-func declaredText(said manifest.Statement) string {
-	shown := strings.ReplaceAll(said.Name, "_", " ") + " " + text.Safe(said.Text)
-	if said.ByHub {
-		shown += " (stated by the hub, not computed here)"
-	}
-	return shown
-}
-
-// readEvidence reads the file of --check, or asks the hub for its listing, and whose that is.
-func readEvidence(con *ui.Console, c *cli.Context) (e verify.Evidence, repo, revision string, err error) {
-	if !remote.IsAddress(c.String("check")) {
-		e, err = openEvidence(con, c.String("check"))
-		return e, c.String("repo"), c.String("revision"), err
-	}
-	if c.IsSet("repo") || c.IsSet("revision") {
-		return nil, "", "", args.Usagef("the address of --check says what --repo and --revision would")
-	}
-	listing, facts, err := askListing(con, c, c.String("check"))
-	if err != nil {
-		return nil, "", "", err
-	}
-	return listing.Files, facts.Repo, facts.Commit, nil
-}
-
-func openEvidence(con *ui.Console, path string) (verify.Evidence, error) {
-	if info, err := os.Stat(path); path != files.Stdin && err == nil && info.Mode().IsRegular() {
-		e, err := verify.ReadEvidence(path) // and again, where it may be large
-		return e, filekind.ExplainFile(err, path, filekind.Digests...)
-	}
-	in, err := files.OpenInput(con.In, path)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	e, err := verify.DecodeEvidence(in)
-	if err != nil {
-		return nil, filekind.Explain(fmt.Errorf("%s: %w", text.Safe(path), err), path, in, filekind.Digests...)
-	}
-	return e, nil
-}
-
-// checkArtifact compares an artifact with what a file says of it.
-func checkArtifact(con *ui.Console, c *cli.Context) error {
-	switch {
-	case c.String("output") != "" || c.String("format") != formatPin:
-		return args.Usagef("--check writes nothing: leave out -o and --format")
-	case c.IsSet("license") || c.IsSet("quantization-label") || c.IsSet("base-model"):
-		return args.Usagef("--check compares bytes; of what is said it takes --repo and --revision only, which a tree listing lacks")
-	}
-	evidence, repo, revision, err := readEvidence(con, c)
-	if err != nil {
-		return err
-	}
-	m, err := openArtifact(con, c)
-	if err != nil {
-		return err
-	}
-	defer m.Close()
-	p := con.StartProgress("check", m.FileBytes())
-	seen, err := verify.Check(c.Context, m, evidence, verify.CheckOptions{
-		Quick:    c.Bool("quick"),
-		Repo:     repo,
-		Revision: revision,
-		Folder:   c.String("folder"),
-		Workers:  c.Int("workers"),
-		Progress: p.Set,
-	})
-	p.Finish()
-	if errors.Is(err, verify.ErrNotQuick) {
-		return hint.With(args.Usagef("%w", err), "leave out --quick")
-	}
-	var folders *verify.FolderError
-	if errors.As(err, &folders) {
-		return hint.With(err, "say which one: --folder %s", text.Safe(folders.Folders[0]))
-	}
-	if err != nil {
-		return err
-	}
-	return report(con, seen, "ggufreap/check/v1", c.Bool("json"))
 }

@@ -31,6 +31,7 @@
 // share.go has which part of a release a task does, part.go the folder of one, partfound.go what
 // an earlier task of it left, partwrite.go the rest, place.go how its files get their names,
 // records.go its record; gather.go and assemble.go how parts are joined.
-// journal.go is the journal, origin.go what it says a release is made from. The digests of
-// what is written are those of package manifest, the file system is behind internal/disk.
+// journal.go is the journal, journalform.go the form of its lines, origin.go what it says a
+// release is made from. The digests of what is written are those of package manifest, the file
+// system is behind internal/disk.
 package stage

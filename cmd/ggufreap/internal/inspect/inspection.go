@@ -1,7 +1,7 @@
 // Package inspect is the answer of "inspect": what the headers of an artifact tell. The model
 // of the answer, which is the document too, stands in inspection.go, experts.go and layers.go;
-// what of it a screen shows in screen.go; single values and lists of tensors in key.go and
-// tensors.go. It reads no data of tensors and no flags.
+// what of it a screen shows in screen.go; what is wrong with the artifact in problems.go; single
+// values and lists of tensors in key.go and tensors.go. It reads no data of tensors and no flags.
 package inspect
 
 import (

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
@@ -88,4 +89,65 @@ func Unsound(m *gguf.Model) error {
 		return fmt.Errorf("%v", first)
 	}
 	return fmt.Errorf("%v (and %s)", first, text.Count(found-1, "more error"))
+}
+
+// showProblems prints the problems, errors first.
+func showProblems(con *ui.Console, in *Inspection) {
+	errors, warnings := in.countProblems()
+	con.Printf("\n")
+	if errors+warnings == 0 {
+		con.Field("problems", "none found")
+		return
+	}
+	con.Field("problems", "%s", problemCounts(errors, warnings))
+	list := slices.Clone(in.Problems)
+	slices.SortStableFunc(list, func(a, b problem) int { return severityRank(a) - severityRank(b) })
+	for _, p := range list[:min(len(list), screenProblems)] {
+		color := ui.Yellow
+		if p.Severity == gguf.Error.String() {
+			color = ui.Red
+		}
+		con.StyledField(color, p.Severity, strings.TrimPrefix(text.ShortenTo(p.Where, longProblem)+": "+text.ShortenTo(p.What, longProblem), ": "))
+	}
+	if more := len(list) - screenProblems; more > 0 {
+		con.Field("", "and %s more; --json lists them", text.Grouped(more))
+	}
+	if flags := in.typeFlags(); len(flags) > 0 {
+		con.Field("hint", "who knows the block size of a type can teach it: %s", text.Names(flags, screenTypeHints))
+	}
+}
+
+// typeFlags returns what would teach the types whose block size is not known. An id
+// that one fork uses has that fork's.
+func (in *Inspection) typeFlags() []string {
+	var flags []string
+	for _, t := range in.Types {
+		if t.Known {
+			continue
+		}
+		size := "BYTES/ELEMENTS"
+		if fork, ok := gguf.Type(t.ID).ForkInfo(); ok {
+			size = fmt.Sprintf("%d/%d", fork.Bytes, fork.Elements)
+		}
+		flags = append(flags, fmt.Sprintf("--type %d=%s", t.ID, size))
+	}
+	return flags
+}
+
+// problemCounts writes the counts that are not 0.
+func problemCounts(errors, warnings int) string {
+	switch {
+	case warnings == 0:
+		return text.Count(errors, "error")
+	case errors == 0:
+		return text.Count(warnings, "warning")
+	}
+	return text.Count(errors, "error") + ", " + text.Count(warnings, "warning")
+}
+
+func severityRank(p problem) int {
+	if p.Severity == gguf.Error.String() {
+		return 0
+	}
+	return 1
 }
