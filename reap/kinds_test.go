@@ -115,7 +115,7 @@ func TestArraysOfTheExpertCount(t *testing.T) {
 	r.others = map[string]gguf.Value{"router.temperatures": names, "tokenizer.ggml.tokens": names, "general.tags": names}
 	m := r.model(t)
 	e := mustExperts(t, m)
-	if got, want := PerExpertKeys(m, e), []string{"test.expert_names", "router.temperatures"}; !slices.Equal(got, want) {
+	if got, want := perExpertKeys(m, e), []string{"test.expert_names", "router.temperatures"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	p := planFor(e, 0, 1)

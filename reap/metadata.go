@@ -37,7 +37,7 @@ const (
 func Metadata(m *gguf.Model, e *Experts, p *Plan, provenance Provenance, copied ...string) (*gguf.Metadata, error) {
 	source := m.Metadata()
 	var faults Faults
-	for _, key := range PerExpertKeys(m, e) {
+	for _, key := range perExpertKeys(m, e) {
 		if !slices.Contains(copied, key) {
 			faults.Add(fmt.Sprintf("key %q", key), "has %d entries, as many as there are experts, and its meaning is not known", e.Count)
 		}
@@ -76,10 +76,10 @@ func (v Provenance) set(md *gguf.Metadata) {
 	md.Set(KeySourceExperts, gguf.Uint32Value(uint32(v.Plan.NumExperts)))
 }
 
-// PerExpertKeys lists the keys that are arrays with one entry for each expert, as far as
+// perExpertKeys lists the keys that are arrays with one entry for each expert, as far as
 // lengths can tell. Arrays that are known to run over layers or to have a length of their
 // own are left out.
-func PerExpertKeys(m *gguf.Model, e *Experts) []string {
+func perExpertKeys(m *gguf.Model, e *Experts) []string {
 	md := m.Metadata()
 	var keys []string
 	for key, v := range md.All() {

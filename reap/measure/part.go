@@ -61,8 +61,8 @@ type PartKind struct {
 
 const partMark = "ggufreap calibration part 1\n"
 
-// IsPart reports whether a file begins as that of a part.
-func IsPart(head []byte) bool { return bytes.HasPrefix(head, []byte(partMark)) }
+// isPart reports whether a file begins as that of a part.
+func isPart(head []byte) bool { return bytes.HasPrefix(head, []byte(partMark)) }
 
 // Bounds of what is read: MaxPartBytes is far more than the sums of the largest models by
 // twenty kinds of text.
@@ -152,7 +152,7 @@ func appendSums(b []byte, sums *tally.Tally) []byte {
 // error.
 func ReadPart(data []byte) (*Part, error) {
 	body := len(data) - sha256.Size
-	if body < 0 || !IsPart(data) {
+	if body < 0 || !isPart(data) {
 		return nil, errors.New("no part of a calibration")
 	}
 	if sum := sha256.Sum256(data[:body]); !bytes.Equal(sum[:], data[body:]) {

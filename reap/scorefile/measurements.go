@@ -90,8 +90,8 @@ func (m *Measurements) Scores(criterion string) (*reap.Scores, error) {
 	return s, nil
 }
 
-// SourceScores returns the scores of one source, or of all sources but one, by a criterion.
-func (m *Measurements) SourceScores(criterion string, source int, others bool) (*reap.Scores, error) {
+// sourceScores returns the scores of one source, or of all sources but one, by a criterion.
+func (m *Measurements) sourceScores(criterion string, source int, others bool) (*reap.Scores, error) {
 	layers := m.Sources[source].Layers
 	if others {
 		layers = map[int]*Layer{}

@@ -138,14 +138,14 @@ func TestSources(t *testing.T) {
 		if m.Sources[0].Label != "code" || m.Sources[1].Label != "prose" || m.Sources[1].Tokens != 25 {
 			t.Errorf("%s: sources %+v", file, m.Sources)
 		}
-		code, err := m.SourceScores(reap.ReapSum, 0, false)
+		code, err := m.sourceScores(reap.ReapSum, 0, false)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if want := (map[int][]float64{1: {70, 27, 1, 0}, 2: {5, 30, 0, 5}}); !reflect.DeepEqual(code.Layers, want) {
 			t.Errorf("%s: code %v, want %v", file, code.Layers, want)
 		}
-		rest, err := m.SourceScores(reap.ReapSum, 0, true)
+		rest, err := m.sourceScores(reap.ReapSum, 0, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func TestSourceScoresLeaveMeasurementsAlone(t *testing.T) {
 	}
 	m.Sources = append(m.Sources, m.Sources[0])
 	for range 2 {
-		s, err := m.SourceScores(reap.ReapSum, 1, true)
+		s, err := m.sourceScores(reap.ReapSum, 1, true)
 		if err != nil {
 			t.Fatal(err)
 		}

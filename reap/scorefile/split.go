@@ -45,7 +45,7 @@ func (m *Measurements) splitHalf(e *reap.Experts, criterion string, keep, source
 	var plans [2]*reap.Plan
 	for side := range scores {
 		var err error
-		if scores[side], err = m.SourceScores(criterion, source, side == 1); err != nil {
+		if scores[side], err = m.sourceScores(criterion, source, side == 1); err != nil {
 			return err
 		}
 		// A kind of text need not reach every layer.

@@ -8,8 +8,8 @@ import (
 	"ggufreap/cmd/ggufreap/internal/hint"
 )
 
-// MaxParts is the greatest number of parts: as many as a Kubernetes Job has indexes.
-const MaxParts = 100_000
+// maxParts is the greatest number of parts: as many as a Kubernetes Job has indexes.
+const maxParts = 100_000
 
 // autoIndex stands for the index that a scheduler gives.
 const autoIndex = "auto"
@@ -21,8 +21,8 @@ const autoIndex = "auto"
 func Part(text string, environment func(string) string) (i, n int, err error) {
 	index, count, divided := strings.Cut(text, "/")
 	n, whole := wholeNumber(count)
-	if !divided || !whole || n < 1 || n > MaxParts {
-		return 0, 0, hint.With(Usagef("--only is %q, want I/N with N from 1 to %d", text, MaxParts),
+	if !divided || !whole || n < 1 || n > maxParts {
+		return 0, 0, hint.With(Usagef("--only is %q, want I/N with N from 1 to %d", text, maxParts),
 			"--only 3/14 is the third of 14 parts; the number of parts is always written")
 	}
 	if index == autoIndex {

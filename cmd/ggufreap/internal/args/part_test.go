@@ -98,7 +98,7 @@ func FuzzPart(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if i < 1 || i > n || n > MaxParts {
+		if i < 1 || i > n || n > maxParts {
 			t.Fatalf("%q, %q: part %d of %d", text, index, i, n)
 		}
 		if written := fmt.Sprintf("%d/%d", i, n); text != written && (text != fmt.Sprintf("auto/%d", n) || index != fmt.Sprint(i)) {

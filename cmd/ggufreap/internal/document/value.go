@@ -22,8 +22,8 @@ func TextOf(v gguf.Value) (string, error) {
 	return string(raw[8:]), nil
 }
 
-// NumberOf returns a floating-point number.
-func NumberOf(v gguf.Value) Number {
+// numberOf returns a floating-point number.
+func numberOf(v gguf.Value) Number {
 	f, _ := v.Float()
 	if v.Type() == gguf.Float32 {
 		return Number{f, 32}
@@ -51,7 +51,7 @@ func (v Value) MarshalJSONTo(e *jsontext.Encoder) error {
 	case gguf.Uint64, gguf.Int64:
 		return e.WriteToken(jsontext.String(Scalar(v.Value)))
 	case gguf.Float32, gguf.Float64:
-		return NumberOf(v.Value).MarshalJSONTo(e)
+		return numberOf(v.Value).MarshalJSONTo(e)
 	}
 	if u, ok := v.Uint(); ok {
 		return e.WriteToken(jsontext.Uint(u))
@@ -73,7 +73,7 @@ func Scalar(v gguf.Value) string {
 	if i, ok := v.Int(); ok {
 		return strconv.FormatInt(i, 10)
 	}
-	return NumberOf(v).String()
+	return numberOf(v).String()
 }
 
 // Metadata yields the pairs in file order, {"type": ..., "value": ...} by key.
