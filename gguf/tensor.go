@@ -69,10 +69,10 @@ func CanonicalShape(shape []uint64) []uint64 {
 	return shape
 }
 
-// DataOffset returns the position of the data in the file.
+// DataOffset returns where the data begins, in bytes from the beginning of the file.
 func (t *Tensor) DataOffset() int64 { return t.file.DataOffset + t.Offset }
 
-// Reader returns a fresh reader of the data bytes.
+// Reader returns a fresh reader of the data: Size bytes, as they stand in the file, in its byte order.
 func (t *Tensor) Reader() *io.SectionReader {
 	return io.NewSectionReader(t.file.r, t.DataOffset(), t.Size)
 }

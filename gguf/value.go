@@ -57,7 +57,7 @@ func (v Value) Size() int64 {
 	return int64(len(v.raw))
 }
 
-// Reader returns a reader of the encoded bytes.
+// Reader returns a reader of the encoded bytes, as they stand in the file, in its byte order.
 func (v Value) Reader() io.Reader {
 	if v.span != nil {
 		return io.NewSectionReader(v.span, 0, v.span.Size())
@@ -65,7 +65,7 @@ func (v Value) Reader() io.Reader {
 	return bytes.NewReader(v.raw)
 }
 
-// ReadAt reads encoded bytes, as [io.ReaderAt].
+// ReadAt reads encoded bytes, as [io.ReaderAt]; off counts from the first of them.
 func (v Value) ReadAt(p []byte, off int64) (int, error) {
 	if v.span != nil {
 		return v.span.ReadAt(p, off)
@@ -80,8 +80,9 @@ func (v Value) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// Raw returns the encoded bytes, for values of at most 64 MiB. Longer ones are to be
-// read in parts.
+// Raw returns the encoded bytes, as they stand in the file, in its byte order, for values of at most
+// 64 MiB. A longer one, which is to be read in parts, and one that cannot be read are errors. They
+// must not be changed.
 func (v Value) Raw() ([]byte, error) {
 	if v.span == nil {
 		return v.raw, nil

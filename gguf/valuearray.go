@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// Each calls fn for every element of an array, in order, until fn returns an error.
+// Each calls fn for every element of an array, counted from 0, in order, until fn returns an error,
+// which it returns. A value that is no array is an error, and so is one that cannot be read.
 func (v Value) Each(fn func(i int64, e Value) error) error {
 	if v.typ != Array {
 		return fmt.Errorf("value is %s, not an array", v.typ)

@@ -34,7 +34,8 @@ var valueTypes = [...]struct {
 
 func (t ValueType) known() bool { return uint64(t) < uint64(len(valueTypes)) }
 
-// ParseValueType is the inverse of String.
+// ParseValueType reads what [ValueType.String] returns of a type that the format has. Anything else
+// is an error.
 func ParseValueType(name string) (ValueType, error) {
 	for t := range valueTypes {
 		if valueTypes[t].name == name {

@@ -38,7 +38,8 @@ func NewWriter(w io.Writer, shard *ShardLayout) (*Writer, error) {
 	return &Writer{w: w, shard: shard}, nil
 }
 
-// Next ends the current tensor, which must be complete, and begins the following one.
+// Next ends the current tensor, pads it to the alignment, and begins the following one. The error is
+// [ErrMissingData] for a tensor that is not complete, [ErrNoMoreTensor] behind the last one.
 func (w *Writer) Next() error {
 	if err := w.finish(); err != nil {
 		return err
@@ -52,7 +53,8 @@ func (w *Writer) Next() error {
 	return nil
 }
 
-// Write adds data to the current tensor.
+// Write adds data to the current tensor. More than it has left is [ErrTooMuchData], and nothing is
+// written.
 func (w *Writer) Write(p []byte) (int, error) {
 	if w.err != nil {
 		return 0, w.err
@@ -73,7 +75,8 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the file. It errs when tensors are missing; a second Close does nothing.
+// Close ends the file, and pads its last tensor too. The error is [ErrMissingData] when a tensor is
+// not complete or missing; a second Close does nothing.
 func (w *Writer) Close() error {
 	if w.closed {
 		return w.err

@@ -80,6 +80,7 @@ func places(p *Pin) map[string]int32 {
 	return m
 }
 
+// ByName returns the tensors of a pin by their names.
 func ByName(p *Pin) map[string]*Tensor {
 	m := make(map[string]*Tensor, len(p.Tensors))
 	for i := range p.Tensors {

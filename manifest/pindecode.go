@@ -27,9 +27,11 @@ const (
 	maxPinWindow = 16 << 20
 )
 
+// ZstdMagic begins a file that zstd has compressed.
 var ZstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
-// ReadPin reads the pin document at path.
+// ReadPin reads the pin document at path, a regular file, as [DecodePin] does. Its errors name the
+// path.
 func ReadPin(path string) (*Pin, error) {
 	f, _, err := OpenRegular(path)
 	if err != nil {

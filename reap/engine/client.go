@@ -47,7 +47,8 @@ type incoming struct {
 // cold disk takes seconds.
 const startPatience = 2 * time.Minute
 
-// Start starts the engine program at the given path and asks who it is. Ending ctx kills it.
+// Start starts the engine program at the given path and asks who it is. Ending ctx kills it. The
+// caller closes it. One that ends, garbles its answer or is silent for two minutes is an error.
 func Start(ctx context.Context, program string, o Options) (*Engine, error) {
 	if o.Patience == 0 {
 		o.Patience = 10 * time.Minute

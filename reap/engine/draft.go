@@ -24,7 +24,8 @@ func (d *Draft) Written() int {
 	return sum
 }
 
-// Add adds what documents got: lists of tokens for those from the given one on.
+// Add adds what documents got: lists of tokens for those from number first on, counted from 0. A
+// first document behind the last is an error.
 func (d *Draft) Add(first int, lists [][]int) error {
 	if first < 0 || first > len(d.Documents) {
 		return fmt.Errorf("%w: document %d, where there are %d", errGarbled, first, len(d.Documents))

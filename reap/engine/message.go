@@ -151,7 +151,8 @@ func appendTokens(b []byte, tokens []int) []byte {
 	return b
 }
 
-// DecodeTokens reads what appendTokens wrote.
+// DecodeTokens reads token ids of 32 bits each, little-endian, -1 for none. Bytes that are no whole
+// ids are an error.
 func DecodeTokens(b []byte) ([]int, error) {
 	if len(b)%4 != 0 {
 		return nil, fmt.Errorf("%w: %d bytes of tokens", errGarbled, len(b))
@@ -163,7 +164,8 @@ func DecodeTokens(b []byte) ([]int, error) {
 	return tokens, nil
 }
 
-// EncodeTokens writes lists of tokens one after another, and returns their lengths.
+// EncodeTokens writes lists of tokens one after another, 32 bits each, little-endian, and returns
+// how many tokens each has.
 func EncodeTokens(lists [][]int) (data []byte, lengths []int) {
 	for _, list := range lists {
 		data = appendTokens(data, list)
@@ -172,7 +174,7 @@ func EncodeTokens(lists [][]int) (data []byte, lengths []int) {
 	return data, lengths
 }
 
-// SplitTokens reads lists of tokens of the given lengths.
+// SplitTokens reads what [EncodeTokens] wrote. Lengths that do not add up to the data are an error.
 func SplitTokens(data []byte, lengths []int) ([][]int, error) {
 	tokens, err := DecodeTokens(data)
 	if err != nil {

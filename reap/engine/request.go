@@ -21,7 +21,8 @@ func (e *Engine) Accept(ctx context.Context, path string, context int) (*Verdict
 	return reply.Verdict, nil
 }
 
-// Open loads a model.
+// Open loads the model at path, a split model's first shard, in place of the one that was open. The
+// error is a [Failure], or a [Gone], when llama.cpp does not load it.
 func (e *Engine) Open(ctx context.Context, path string, o OpenOptions) (*Opened, error) {
 	reply, _, err := e.call(ctx, &Request{Op: OpOpen, Path: path, Open: &o}, nil, e.o.Patience)
 	if err != nil {
@@ -33,7 +34,8 @@ func (e *Engine) Open(ctx context.Context, path string, o OpenOptions) (*Opened,
 	return reply.Opened, nil
 }
 
-// Tokenize returns the tokens of a text, without BOS and EOS.
+// Tokenize returns the tokens of a text in UTF-8, without BOS and EOS; special has the names of
+// control tokens read as those. Another text is a [Failure].
 func (e *Engine) Tokenize(ctx context.Context, text []byte, special bool) ([]int, error) {
 	_, data, err := e.call(ctx, &Request{Op: OpTokenize, Special: special}, text, e.o.Patience)
 	if err != nil {
@@ -48,7 +50,7 @@ func (e *Engine) Template(ctx context.Context, template string, messages []Messa
 	return data, err
 }
 
-// Text returns what tokens stand for.
+// Text returns the bytes that tokens stand for.
 func (e *Engine) Text(ctx context.Context, tokens []int) ([]byte, error) {
 	data, lengths := EncodeTokens([][]int{tokens})
 	_, text, err := e.call(ctx, &Request{Op: OpText, Lengths: lengths}, data, e.o.Patience)
