@@ -103,8 +103,9 @@ func (x *LayerExplanation) addGroup(s *Scores, ranking []int, keep int, forced [
 		return // nothing was kept for its own sake
 	}
 	x.Cut = -maxOrNaN(-x.Cut, -scores[last])
+	never := s.neverRouted(x.Block)
 	equal := func(id int) bool {
-		return !forced[id] && s.compare(x.Block, id, last) == 0 && s.never(x.Block, id) == s.never(x.Block, last)
+		return !forced[id] && s.compare(x.Block, id, last) == 0 && never[id] == never[last]
 	}
 	if lost := count(dropped, equal); lost > 0 {
 		x.TiesKept += count(kept, equal)

@@ -142,17 +142,16 @@ func checkAlways(e *Experts, always map[int][]int, keep int, fs *Faults) {
 
 // rank lists the expert ids of a layer from best to worst.
 func rank(s *Scores, block int, always []int) []int {
-	scores := s.Layers[block]
-	forced := setOf(always, len(scores))
-	ids := make([]int, len(scores))
+	byScore, never, forced := s.order(block), s.neverRouted(block), setOf(always, len(s.Layers[block]))
+	ids := make([]int, len(forced))
 	for i := range ids {
 		ids[i] = i
 	}
 	slices.SortFunc(ids, func(a, b int) int {
 		return cmp.Or(
 			-compareBool(forced[a], forced[b]),
-			compareBool(s.never(block, a), s.never(block, b)),
-			s.compare(block, a, b),
+			compareBool(never[a], never[b]),
+			byScore(a, b),
 			cmp.Compare(a, b),
 		)
 	})
@@ -168,10 +167,13 @@ func setOf(ids []int, count int) []bool {
 	return set
 }
 
-// never reports whether tokens were counted and none was routed to the expert.
-func (s *Scores) never(block, id int) bool {
-	counts := s.Counts[block]
-	return counts != nil && counts[id] == 0
+// neverRouted tells of each expert whether tokens were counted and none was routed to it.
+func (s *Scores) neverRouted(block int) []bool {
+	never := make([]bool, len(s.Layers[block]))
+	for id, count := range s.Counts[block] {
+		never[id] = count == 0
+	}
+	return never
 }
 
 func compareBool(a, b bool) int {

@@ -35,11 +35,15 @@ func (s *Scores) setPlaces(block int, places []int) {
 }
 
 // compare orders two experts of a layer by score, the better one first.
-func (s *Scores) compare(block, a, b int) int {
+func (s *Scores) compare(block, a, b int) int { return s.order(block)(a, b) }
+
+// order returns what orders two experts of a layer so, for those who order many.
+func (s *Scores) order(block int) func(a, b int) int {
 	if places := s.Places[block]; places != nil {
-		return cmp.Compare(places[a], places[b])
+		return func(a, b int) int { return cmp.Compare(places[a], places[b]) }
 	}
-	return cmp.Compare(s.Layers[block][b], s.Layers[block][a])
+	scores := s.Layers[block]
+	return func(a, b int) int { return cmp.Compare(scores[b], scores[a]) }
 }
 
 // Blocks returns the block numbers of the scores, ascending.

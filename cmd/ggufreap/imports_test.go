@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -97,12 +99,11 @@ func TestRooms(t *testing.T) {
 		"signing":      {"release"}, // names of a release's documents
 		"verification": {"release"}, // names of a release's documents
 	}
-	packages, err := exec.Command("go", "list", "./internal/...").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, pkg := range strings.Fields(string(packages)) {
-		name := strings.TrimPrefix(pkg, root)
+	for pkg := range dependenciesOfAll(t) {
+		name, ok := strings.CutPrefix(pkg, root)
+		if !ok {
+			continue
+		}
 		for _, dep := range dependencies(t, pkg) {
 			other, ok := strings.CutPrefix(dep, root)
 			if _, room := rooms[other]; ok && room && other != name && !slices.Contains(rooms[name], other) {
@@ -115,9 +116,39 @@ func TestRooms(t *testing.T) {
 // dependencies lists the packages outside the standard library that pkg needs.
 func dependencies(t *testing.T, pkg string) []string {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", pkg).Output()
-	if err != nil {
-		t.Fatalf("go list -deps %s: %v", pkg, err)
+	deps, ok := dependenciesOfAll(t)[pkg]
+	if !ok {
+		t.Fatalf("there is no package %s", pkg)
 	}
-	return strings.Fields(string(out))
+	return deps
 }
+
+// dependenciesOfAll lists the same for every package of the program, all from one run of the go
+// command.
+func dependenciesOfAll(t *testing.T) map[string][]string {
+	t.Helper()
+	all, err := listDependencies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+var listDependencies = sync.OnceValues(func() (map[string][]string, error) {
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}} {{join .Deps \" \"}}{{end}}", "ggufreap/...").Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list -deps: %w", err)
+	}
+	all := map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		all[words[0]] = words[1:]
+	}
+	for pkg, deps := range all { // those of the standard library have no line of their own
+		all[pkg] = slices.DeleteFunc(deps, func(dep string) bool {
+			_, listed := all[dep]
+			return !listed
+		})
+	}
+	return all, nil
+})
