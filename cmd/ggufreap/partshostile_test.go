@@ -15,23 +15,33 @@ import (
 // A partsFolder has parts of a release that are ready to be joined.
 type partsFolder struct {
 	dir  string
-	line []string // without --only
+	line []string // without -o and --only
 	n    int
 }
 
 func newPartsFolder(t *testing.T, n int) partsFolder {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
-	p := partsFolder{dir, []string{"prune", "--keep", "16", "--shards", "4", "-o", dir, writeModel(t, smallK3(), 3)[0]}, n}
+	p := partsFolder{dir, []string{"prune", "--keep", "16", "--shards", "4", writeModel(t, smallK3(), 3)[0]}, n}
 	for i := range n {
 		p.run(t, i+1)
 	}
 	return p
 }
 
+// copied returns the same parts in another folder.
+func (p partsFolder) copied(t *testing.T) partsFolder {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "out")
+	if err := os.CopyFS(dir, os.DirFS(p.dir)); err != nil {
+		t.Fatal(err)
+	}
+	return partsFolder{dir, p.line, p.n}
+}
+
 func (p partsFolder) run(t *testing.T, i int, flags ...string) result {
 	t.Helper()
-	line := append(p.line, "--only", fmt.Sprintf("%d/%d", i, p.n))
+	line := append(p.line, "-o", p.dir, "--only", fmt.Sprintf("%d/%d", i, p.n))
 	r := ggufreap(t, append(line, flags...)...)
 	if r.code != exitOK {
 		t.Fatalf("part %d: exit %d\n%s", i, r.code, r.stderr)
@@ -60,6 +70,7 @@ func (p partsFolder) editRecord(t *testing.T, i int, edit func(r *parts.Record))
 // TestJoinRefuses changes what parts have left. Nothing is joined then: the parts to submit
 // again are listed, or the request is refused. Done again, they join.
 func TestJoinRefuses(t *testing.T) {
+	ready := newPartsFolder(t, 3)
 	const shard2, shard3 = "small-REAP16-00002-of-00004.gguf", "small-REAP16-00003-of-00004.gguf"
 	flip := func(t *testing.T, path string) {
 		data := readFile(t, path)
@@ -125,7 +136,7 @@ func TestJoinRefuses(t *testing.T) {
 		"one run's journal":  {func(t *testing.T, p partsFolder) { writeFile(t, p.path("UNFINISHED.jsonl"), nil) }, nil, exitFailed, "one run writes", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPartsFolder(t, 3)
+			p := ready.copied(t)
 			tc.change(t, p)
 			before := folder(t, p.dir)
 			r := ggufreap(t, append([]string{"assemble", "--wait", "0s", p.dir}, tc.flags...)...)

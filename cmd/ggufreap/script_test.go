@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
@@ -31,6 +32,7 @@ type tests struct{ *testing.M }
 
 func (m tests) Run() int {
 	os.Setenv(engines.Variable, "off") // what tests print must not depend on what the machine has
+	debug.SetGCPercent(400)            // models for tests are small, and the collector would run all the time
 	code := m.M.Run()
 	programtest.Remove()
 	enginetest.Remove()
