@@ -20,7 +20,7 @@ import (
 	"ggufreap/reap"
 )
 
-var flips = flag.Int("flips", 130, "how many bits of a release TestFlips flips")
+var flips = flag.Int("flips", 65, "how many bits of a release TestFlips flips")
 
 // A region is bytes of a release that are alike.
 type region struct {

@@ -44,7 +44,7 @@ func TestPartsAreTheWhole(t *testing.T) {
 		whole := filepath.Join(t.TempDir(), "whole")
 		succeed(t, append(line, "-o", whole)...)
 		want := folder(t, whole)
-		for _, n := range []int{1, 2 + rng.IntN(3), 5, 6 + rng.IntN(20)} {
+		for _, n := range []int{1, 2 + rng.IntN(3), 5, 7 + rng.IntN(6)} {
 			out := filepath.Join(t.TempDir(), "parts")
 			inParts(t, rng, n, out, line...)
 			if got := folder(t, out); !maps.Equal(got, want) {
