@@ -113,7 +113,7 @@ func (c *cutter) atMost() ([]int, error) {
 		return []int{len(c.views)}, nil
 	}
 	if head := c.leastHead(); head > limit {
-		return nil, fmt.Errorf("the metadata alone takes %d bytes, more than the limit of %d", head, limit)
+		return nil, fmt.Errorf("the metadata alone takes %s, more than the limit of %s", words.Count(head, "byte"), words.Group(limit))
 	}
 	var ends []int
 	if c.split.EmptyFirst {
@@ -171,10 +171,10 @@ func (c *cutter) tooLarge(start int, limit int64) error {
 		size = c.sizeBehind(c.single, 0, 1)
 	}
 	if start == 0 && !c.split.EmptyFirst && max(c.first, c.sizeBehind(c.other, 0, 1)) <= limit {
-		note = fmt.Sprintf("; %d of them are metadata, which an empty first shard could hold", c.first)
+		note = fmt.Sprintf("; %s of them are metadata, which an empty first shard could hold", words.Group(c.first))
 	}
-	return fmt.Errorf("tensor %s: a file that holds it alone has %d bytes, more than the limit of %d%s",
-		quoted(c.views[start].Name), size, limit, note)
+	return fmt.Errorf("tensor %s: a file that holds it alone has %s, more than the limit of %s%s",
+		quoted(c.views[start].Name), words.Count(size, "byte"), words.Group(limit), note)
 }
 
 // exactly cuts into n shards of which none is empty, but for the first when that is

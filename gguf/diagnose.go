@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
 	"ggufreap/gguf/pattern"
+	"ggufreap/gguf/words"
 )
 
 // backwards is the magic of a writer that took it for a number and swapped its bytes.
@@ -93,6 +95,15 @@ func isPointer(head []byte) bool {
 	return slices.ContainsFunc(lfsPointers, func(begin string) bool { return bytes.HasPrefix(head, []byte(begin)) })
 }
 
+// grouped writes digits in groups of three, where they are a number that fits.
+func grouped(digits string) string {
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return digits
+	}
+	return words.Group(n)
+}
+
 // pointerKind reports what a Git LFS pointer stands for, as far as its lines are what the
 // specification wants: a size in decimal and an oid "sha256:HEX".
 func pointerKind(text string) string {
@@ -101,7 +112,7 @@ func pointerKind(text string) string {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		switch {
 		case key == "size" && pointerSize().MatchString(value):
-			size = "of " + value + " bytes"
+			size = "of " + grouped(value) + " bytes"
 		case key == "oid" && pointerOID().MatchString(value):
 			oid = " with oid " + value
 		}

@@ -89,7 +89,7 @@ func lookalikes(dir string) string {
 	folders, parts := FoldersOfModels(dir), unfinished(dir)
 	switch {
 	case len(folders) > 0:
-		return "; there are in " + nameList(folders)
+		return "; models are in " + nameList(folders)
 	case BrokenPieces(dir) != "":
 		return "; " + BrokenPieces(dir)
 	case len(parts) > 0:

@@ -65,8 +65,8 @@ func TestDownloadsThatAreNotModels(t *testing.T) {
 	pointer := "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 49953423360\n"
 	tests := []struct{ name, file, fault string }{
 		{"nothing", "", "m.gguf: the file is empty"},
-		{"LFS pointer", pointer, "a Git LFS pointer, not the model: it stands for a file of 49953423360 bytes with oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393"},
-		{"LFS pointer, Windows lines", strings.ReplaceAll(pointer, "\n", "\r\n"), "of 49953423360 bytes with oid sha256:4d7a21"},
+		{"LFS pointer", pointer, "a Git LFS pointer, not the model: it stands for a file of 49,953,423,360 bytes with oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393"},
+		{"LFS pointer, Windows lines", strings.ReplaceAll(pointer, "\n", "\r\n"), "of 49,953,423,360 bytes with oid sha256:4d7a21"},
 		{"LFS pointer of nonsense", "version https://git-lfs.github.com/spec/v1\noid sha256:zz\nsize -5\n", "a Git LFS pointer, not the model: it stands for a file of unknown size"},
 		{"LFS pointer, cut", pointer[:60], "a Git LFS pointer, not the model: it stands for a file of unknown size"},
 		{"page", "<!DOCTYPE html><html><body>404</body></html>", "an HTML page"},

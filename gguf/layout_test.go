@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ggufreap/gguf/words"
 )
 
 // nothing is a source for views whose bytes are never read.
@@ -169,7 +171,7 @@ func TestGreatestSizes(t *testing.T) {
 		}
 		l, err := NewLayout(c, s)
 		if err != nil {
-			if !strings.Contains(err.Error(), fmt.Sprintf("more than the limit of %d", s.MaxBytes)) {
+			if !strings.Contains(err.Error(), "more than the limit of "+words.Group(s.MaxBytes)) {
 				t.Fatal(err)
 			}
 			continue
@@ -299,13 +301,13 @@ func TestLayoutRefuses(t *testing.T) {
 		{"count and size", none, Split{Shards: 2, MaxBytes: 1000}, "contradict each other"},
 		{"negative count", none, Split{Shards: -1}, "negative"},
 		{"tensor above the limit", none, Split{MaxBytes: 200}, `tensor "t0": a file that holds it alone has 224 bytes, more than the limit of 200`},
-		{"metadata near the limit", set("k", TextValue(strings.Repeat("x", 4832))), Split{MaxBytes: 5000}, "5000 of them are metadata, which an empty first shard could hold"},
-		{"metadata a byte above the limit", set("k", TextValue(strings.Repeat("x", 4833))), Split{MaxBytes: 5000}, "the metadata alone takes 5001 bytes, more than the limit of 5000"},
+		{"metadata near the limit", set("k", TextValue(strings.Repeat("x", 4832))), Split{MaxBytes: 5000}, "5,000 of them are metadata, which an empty first shard could hold"},
+		{"metadata a byte above the limit", set("k", TextValue(strings.Repeat("x", 4833))), Split{MaxBytes: 5000}, "the metadata alone takes 5,001 bytes, more than the limit of 5,000"},
 		{"metadata that only one file could have", func(c *Contents) {
 			c.Metadata.Set("k", TextValue(strings.Repeat("x", 4850)))
 			c.Views = c.Views[:1]
-		}, Split{MaxBytes: 5000}, `tensor "t0": a file that holds it alone has 5024 bytes, more than the limit of 5000`},
-		{"metadata above the limit", set("k", TextValue(strings.Repeat("x", 5000))), Split{MaxBytes: 5000, EmptyFirst: true}, "the metadata alone takes 5168 bytes, more than the limit of 5000"},
+		}, Split{MaxBytes: 5000}, `tensor "t0": a file that holds it alone has 5,024 bytes, more than the limit of 5,000`},
+		{"metadata above the limit", set("k", TextValue(strings.Repeat("x", 5000))), Split{MaxBytes: 5000, EmptyFirst: true}, "the metadata alone takes 5,168 bytes, more than the limit of 5,000"},
 		{"metadata above the limit, no tensors", func(c *Contents) { c.Views = nil }, Split{MaxBytes: 10}, "the metadata alone takes"},
 		{"version 1", func(c *Contents) { c.Version = 1 }, Split{}, "GGUF version 1 cannot be written"},
 		{"alignment 0", set(KeyAlignment, Uint32Value(0)), Split{}, "general.alignment 0 cannot be written"},

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -10,6 +12,8 @@ import (
 	"ggufreap/cmd/ggufreap/internal/help"
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/ui"
+	"ggufreap/gguf"
+	"ggufreap/gguf/remote"
 )
 
 const appHelp = `ggufreap inspects GGUF models, single files and sharded ones, and keeps the
@@ -122,13 +126,25 @@ func unknownCommand(app *cli.App, name string) error {
 	for _, cmd := range app.Commands {
 		names = append(names, cmd.Name)
 	}
-	if near := args.Closest(name, names); near != "" {
+	if near := cmp.Or(args.Closest(name, names), elsewhere[strings.ToLower(name)]); near != "" {
 		return hint.With(err, "did you mean: ggufreap %s", near)
 	}
-	if strings.HasSuffix(name, ".gguf") {
-		return hint.With(err, "to look at a file: %s", args.CommandLine([]string{"ggufreap", "inspect", name}))
+	if _, statErr := os.Stat(name); statErr == nil || gguf.IsModelFile(name) || remote.IsAddress(name) {
+		return hint.With(err, "to look at a model: %s", args.CommandLine([]string{"ggufreap", "inspect", name}))
 	}
 	return hint.With(err, "see: ggufreap help")
+}
+
+// elsewhere are names that other tools have for what commands do.
+var elsewhere = map[string]string{
+	"info": "inspect", "show": "inspect", "list": "inspect", "ls": "inspect", "dump": "inspect", "stat": "inspect",
+	"hash": "pin", "sum": "pin", "checksum": "pin", "lock": "pin",
+	"check": "verify", "validate": "verify", "test": "verify",
+	"split": "reshard", "merge": "reshard", "shard": "reshard", "gguf-split": "reshard",
+	"join": "assemble", "compare": "diff", "fix": "repair", "set": "edit", "metadata": "edit",
+	"measure": "calibrate", "score": "calibrate", "imatrix": "calibrate",
+	"select": "plan", "choose": "plan", "reap": "prune", "cut": "prune",
+	"draw": "report", "plot": "report", "readme": "card",
 }
 
 const helpHelp = `Show the help of the program, or of one command.

@@ -60,6 +60,11 @@ func openPaths(con *ui.Console, c *cli.Context, paths ...string) (*gguf.Model, e
 	case len(paths) == 1:
 		return openPath(con, paths[0], options)
 	}
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			return nil, hint.With(args.Usagef("%s is a folder: several arguments are the files of one model", text.Safe(path)), "one folder, or one model, at a time")
+		}
+	}
 	return gguf.OpenFiles(paths, options...)
 }
 
@@ -77,6 +82,10 @@ func checkModelPath(path string) error {
 		return err
 	}
 	info, err := os.Stat(path)
+	if scheme, _, far := strings.Cut(path, "://"); far && err != nil {
+		return hint.With(args.Usagef("%s: addresses of %q are not read, want hf://, https:// or http://", text.Safe(remote.Redacted(path)), scheme),
+			"rclone serve http makes what it can read readable here")
+	}
 	if err != nil || info.IsDir() || info.Mode().IsRegular() {
 		return nil // to open it says what is wrong, if anything is
 	}

@@ -222,6 +222,10 @@ func TestEditRefuses(t *testing.T) {
 		{[]string{"--rename", "general.name=general.a", "--rename", "general.name=general.b"}, `key "general.name" is to be changed twice`},
 		{[]string{"--set", "split.count=9", "--force"}, "how the model is cut"},
 		{[]string{"--unset", "general.none"}, "is not there"},
+		{[]string{"--unset", "general.zzzzzz"}, "inspect --keys MODEL lists all keys"},
+		{[]string{"--unset", "general.nam"}, `did you mean "general.name"?`},
+		{[]string{"--set", "general.nmae=a"}, `did you mean "general.name"?`},
+		{[]string{"--set", "general.zzzzzz:u99=1"}, "--set KEY:TYPE=VALUE states a type"},
 		{[]string{"--set", "general.name=@" + filepath.Join(out, "none")}, "no such file"},
 	} {
 		r := ggufreap(t, append(append([]string{"edit"}, test.args...), "-o", out, source)...)

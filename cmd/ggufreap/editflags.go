@@ -100,8 +100,11 @@ func applyChanges(c *cli.Context, md *gguf.Metadata, changes ...edit.Change) (*g
 	if changes = append(changes, asked...); err != nil || len(changes) == 0 {
 		return md, nil, err
 	}
-	md, err = edit.Apply(md, changes, c.Bool("force"))
+	was := md
+	md, err = edit.Apply(was, changes, c.Bool("force"))
 	switch {
+	case errors.Is(err, edit.ErrMissing):
+		return nil, nil, explainMissing(err, was, changes)
 	case errors.Is(err, edit.ErrComputes):
 		return nil, nil, hint.With(err, "--force changes it all the same")
 	case err != nil:
@@ -113,10 +116,26 @@ func applyChanges(c *cli.Context, md *gguf.Metadata, changes ...edit.Change) (*g
 	return md, changes, nil
 }
 
+// explainMissing says what was meant with a key that is not there, or how it gets a type.
+func explainMissing(err error, md *gguf.Metadata, changes []edit.Change) error {
+	for _, change := range changes {
+		if _, there := md.Get(change.Key); there {
+			continue
+		}
+		if near := args.Closest(change.Key, md.Keys()); near != "" {
+			return hint.With(err, "did you mean %q?", near)
+		}
+		if change.Value == nil {
+			return hint.With(err, "ggufreap inspect --keys MODEL lists all keys")
+		}
+	}
+	return explainType(err)
+}
+
 // explainType adds how a type is stated.
 func explainType(err error) error {
-	if strings.Contains(err.Error(), "nothing says what type") {
-		return hint.With(err, "--set KEY:TYPE=VALUE states it: u8, i8, u16, i16, u32, i32, u64, i64, f32, f64, bool, str, or one of them with [] for a list")
+	if s := err.Error(); strings.Contains(s, "nothing says what type") || strings.Contains(s, "is not a type of value") {
+		return hint.With(err, "--set KEY:TYPE=VALUE states a type: u8, i8, u16, i16, u32, i32, u64, i64, f32, f64, bool, str, or one of them with [] for a list")
 	}
 	return fmt.Errorf("changing metadata: %w", err)
 }

@@ -201,7 +201,7 @@ func describeDoubts(con *ui.Console, x *reap.Explanation) {
 func describeScores(con *ui.Console, x *explanation) {
 	con.Field("score kept", "%s of the layers' scores on average, %s in the worst layer, %d", percent(x.scores.Mass), percent(x.scores.Worst.Mass), x.scores.Worst.Block)
 	con.Printf("\n")
-	columns := []table.Column{table.Right("layer"), table.Right("score kept"), table.Right("cut at"), table.Right("next"), table.Right("ties kept"), table.Right("dropped"), table.Right("no tokens"), table.Right("kept"), table.Left("")}
+	columns := []table.Column{table.Right("layer"), table.Right("score kept"), table.Right("cut at"), table.Right("next"), table.Right("ties kept"), table.Right("ties cut"), table.Right("no tokens"), table.Right("those kept"), table.Left("")}
 	con.Table("", columns, func(yield func([]string) bool) {
 		for _, l := range x.scores.Layers {
 			note := ""

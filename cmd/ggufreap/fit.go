@@ -24,6 +24,13 @@ type budget struct {
 	bytes int64 // of each
 }
 
+func (b budget) String() string {
+	if b.nodes > 1 {
+		return fmt.Sprintf("%d machines of %s", b.nodes, text.Size(b.bytes))
+	}
+	return text.Size(b.bytes)
+}
+
 // readBudget reads --fit or --fit-per-node.
 func readBudget(c *cli.Context) (budget, error) {
 	if c.IsSet("fit") {
@@ -87,7 +94,7 @@ func fitKeep(c *cli.Context, s *source, criterion reap.Criterion) (int, error) {
 		return ok, nil
 	})
 	if err == nil && keep == 0 {
-		err = fmt.Errorf("nothing fits: with the fewest experts that can be kept the files have %s", text.Size(least.Bytes()))
+		err = fmt.Errorf("nothing fits in %s: with the fewest experts that can be kept, %d, the files have %s", b, fewest, text.Size(least.Bytes()))
 		if n := fittingShards(c, s, b, fewest, criterion); n > 0 {
 			err = hint.With(err, "that much has room in smaller pieces: --shards %d", n)
 		}

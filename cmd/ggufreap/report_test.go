@@ -64,9 +64,13 @@ func reportFolder(t *testing.T) (model string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile("scores.json", text, 0o644); err != nil {
+	npz, err := measured.EncodeNPZ(e, e.Layers[len(e.Layers)-1].Block+1)
+	if err != nil {
 		t.Fatal(err)
 	}
+	writeFile(t, "scores.json", text)
+	writeFile(t, "scores.npz", npz)
+	succeed(t, "plan", "--keep", "4", "--from", "scores.npz", "-o", "ofnpz.json", model)
 	return model
 }
 
@@ -81,6 +85,8 @@ func TestReport(t *testing.T) {
 		"model":    {[]string{"--model", model, "--compare", "other.json", "plan.json"}, []string{"Scores by layer and rank", "Share of the score", "Agreement with other.json", "Bytes by kind, before and after", "those that the plan was made of"}},
 		"measured": {[]string{"--scores", "scores.json", "plan.json"}, []string{"not those that the plan was made of", "<dt>ties</dt>", "Each kind of text"}},
 		"scores":   {[]string{"--keep", "4", "scores.json"}, []string{"Scores scores.json", "How uneven experts are", "&lt;/title&gt;&lt;script&gt;"}},
+		"npz":      {[]string{"--keep", "4", "scores.npz"}, []string{"Scores scores.npz", "How uneven experts are"}},
+		"of npz":   {[]string{"ofnpz.json"}, []string{"Scores by layer and rank", "those that the plan was made of"}},
 		"no cut":   {[]string{"scores.json"}, []string{"no cut"}},
 		"pin":      {[]string{"source.json"}, []string{"Bytes by kind", "small-00001-of-00002.gguf"}},
 		"release":  {[]string{"--source-pin", "source.json", "cut"}, []string{"Release small-REAP4", "Bytes by kind, before and after", "Shards"}},

@@ -206,13 +206,15 @@ func TestSignRefuses(t *testing.T) {
 	outside(t, "", "ssh-keygen", "-q", "-t", "ed25519", "-N", "secret", "-f", "locked")
 	outside(t, "", "openssl", "pkcs8", "-topk8", "-in", "key.pem", "-passout", "pass:secret", "-out", "locked.pem")
 	outside(t, "", "openssl", "genpkey", "-algorithm", "ed25519", "-out", "ed.pem")
+	writeFile(t, "alone.pub", readFile(t, "id.pub"))
 	if err := os.Mkdir("empty", 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("SSH_AUTH_SOCK", "")
 	for _, c := range []struct{ want, args string }{
 		{"no key given", "release"},
-		{"no agent runs here", "--ssh-key id.pub release"},
+		{"no agent runs here", "--ssh-key alone.pub release"},
+		{"hint: --ssh-key id\n", "--ssh-key id.pub release"},
 		{"sign takes one release folder, got 0", "--ssh-key id"},
 		{"ssh-keygen signs with keys of any kind", "--ssh-key locked release"},
 		{"this is a public key", "--ssh-key id.pub release"},

@@ -35,7 +35,7 @@ func readSplit(c *cli.Context) (split gguf.Split, given bool, err error) {
 		}
 	}
 	if split.Shards > 0 && (split.MaxBytes > 0 || split.MaxTensors > 0) {
-		return split, false, args.Usagef("--shards and a greatest shard contradict each other, give one or the other")
+		return split, false, args.Usagef("--shards contradicts --max-shard-size and --max-shard-tensors: give the number of shards, or their limit")
 	}
 	return split, split != gguf.Split{}, nil
 }

@@ -8,7 +8,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
+	"ggufreap/manifest"
 	"ggufreap/reap"
 	"ggufreap/reap/planfile"
 	"ggufreap/reap/scorefile"
@@ -26,6 +28,23 @@ func (s *subject) decodePlan(data []byte) (*reap.Plan, error) {
 		return plan, plan.Check(s.source.experts).Err()
 	}
 	return planfile.Decode(data)
+}
+
+// shapeOfFile returns what a file of scores says of its model, nil where it says nothing.
+func shapeOfFile(path string) *reap.Experts {
+	f, info, err := manifest.OpenRegular(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	if e := scorefile.ShapeOfNPZ(f, info.Size()); e != nil {
+		return e
+	}
+	data, err := files.Read(path)
+	if err != nil {
+		return nil
+	}
+	return shapeOf(data)
 }
 
 // shapeOf returns what a saliency document says of its model, nil for any other file.

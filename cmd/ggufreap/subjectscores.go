@@ -9,7 +9,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
-	"ggufreap/cmd/ggufreap/internal/files"
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
@@ -19,17 +18,17 @@ import (
 
 // readScores reads the scores of --scores, or computes those of a plan by a proxy.
 func (s *subject) readScores(con *ui.Console, c *cli.Context) error {
-	path := c.String("scores")
-	if path == "" && s.plan != nil {
-		path = s.scoresBeside()
+	if path := c.String("scores"); path != "" {
+		return s.useScoresOfPlan(con, c, path)
 	}
-	if path != "" {
-		if s.source == nil {
-			if data, err := files.Read(path); err == nil {
-				s.widen(shapeOf(data))
-			}
+	if path := s.scoresBeside(); path != "" {
+		err := s.useScoresOfPlan(con, c, path)
+		if err == nil || c.Context.Err() != nil {
+			return err
 		}
-		return s.useScores(con, c, path)
+		s.scores, s.measured = nil, nil
+		con.Warnf("the plan's scores beside it are not drawn: %s", err)
+		return nil
 	}
 	if s.plan == nil || s.source == nil {
 		return nil
@@ -54,7 +53,7 @@ func (s *subject) readScores(con *ui.Console, c *cli.Context) error {
 // scoresBeside finds the file that a measured plan was made of beside the plan, "" where none has
 // its sum.
 func (s *subject) scoresBeside() string {
-	if s.plan.Criterion.Evidence != reap.Measured {
+	if s.plan == nil || s.plan.Criterion.Evidence != reap.Measured {
 		return ""
 	}
 	for _, in := range s.plan.Criterion.Inputs {
@@ -99,6 +98,9 @@ func (s *subject) sameScores() error {
 // readScoreFile makes a score file the subject.
 func (s *subject) readScoreFile(con *ui.Console, c *cli.Context, path string) error {
 	if s.experts == nil {
+		s.experts = shapeOfFile(path)
+	}
+	if s.experts == nil {
 		return hint.With(args.Usagef("%s: neither a plan, a pin nor scores that say what model they are of", text.Safe(s.name)), "--model MODEL brings the model")
 	}
 	s.title = "Scores " + text.Safe(s.name)
@@ -107,6 +109,14 @@ func (s *subject) readScoreFile(con *ui.Console, c *cli.Context, path string) er
 	}
 	s.lead = fmt.Sprintf("How %d experts in each of %s rank.", s.experts.Count, text.Count(len(s.scores.Layers), "layer"))
 	return nil
+}
+
+// useScoresOfPlan does so beside a plan, which tells less of its model than scores do.
+func (s *subject) useScoresOfPlan(con *ui.Console, c *cli.Context, path string) error {
+	if s.source == nil {
+		s.widen(shapeOfFile(path))
+	}
+	return s.useScores(con, c, path)
 }
 
 // useScores reads a score file and ranks by it.

@@ -2,13 +2,16 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"ggufreap/cmd/ggufreap/internal/args"
+	"ggufreap/cmd/ggufreap/internal/filekind"
 	"ggufreap/cmd/ggufreap/internal/hint"
 	"ggufreap/cmd/ggufreap/internal/ui"
 	"ggufreap/cmd/ggufreap/internal/ui/text"
@@ -153,7 +156,7 @@ func checkVerifyFlags(c *cli.Context) error {
 	case remote.IsAddress(path):
 		return hint.With(args.Usagef("verify checks files of this machine, got an address"), "to hold a folder against it: ggufreap verify --against %s DIR", args.ShellQuote(remote.Redacted(path)))
 	}
-	if err := cmp.Or(checkModelPath(path), checkVerifyPart(c)); err != nil {
+	if err := cmp.Or(checkModelPath(path), checkDocument(path), checkVerifyPart(c)); err != nil {
 		return err
 	}
 	switch {
@@ -161,6 +164,18 @@ func checkVerifyFlags(c *cli.Context) error {
 		return args.Usagef("--plan says what the release keeps of its source, so --source-pin or --source is needed too")
 	case c.IsSet("source-pin") && c.IsSet("source"):
 		return args.Usagef("--source-pin and --source contradict each other: give the source or its pin")
+	}
+	return nil
+}
+
+// checkDocument refuses a document that was named in place of the model that it is about.
+func checkDocument(path string) error {
+	if info, err := os.Stat(path); err != nil || info.IsDir() || gguf.IsModelFile(path) {
+		return nil
+	}
+	anything := errors.New("no model")
+	if err := filekind.ExplainFile(anything, path, filekind.Model); err != anything {
+		return err
 	}
 	return nil
 }

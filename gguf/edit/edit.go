@@ -29,6 +29,9 @@ type Text struct {
 	Data string // of a list: a JSON list
 }
 
+// ErrMissing says that a key that is to be changed is not there.
+var ErrMissing = errors.New("is not there")
+
 // ErrComputes says that a key decides how an engine computes.
 var ErrComputes = errors.New("decides how an engine computes, so that the same weights may give other answers")
 
@@ -74,7 +77,7 @@ func (c Change) apply(md *gguf.Metadata) (*gguf.Metadata, error) {
 		md.Set(c.Key, v)
 		return md, nil
 	case !there:
-		return nil, errors.New("is not there")
+		return nil, ErrMissing
 	case c.Rename == "":
 		return md.Without(func(key string) bool { return key == c.Key }), nil
 	}

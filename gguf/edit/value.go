@@ -17,7 +17,7 @@ import (
 // value makes the value of a type.
 func (t *Text) value(name string) (gguf.Value, error) {
 	if name == "" {
-		return gguf.Value{}, errors.New("is not there, and nothing says what type it is to have")
+		return gguf.Value{}, fmt.Errorf("%w, and nothing says what type it is to have", ErrMissing)
 	}
 	element, list := strings.CutSuffix(name, "[]")
 	typ, err := gguf.ParseValueType(element)

@@ -13,6 +13,42 @@ import (
 
 // readZip reads an npz archive, and refuses the other kind of zip that scores come in.
 func readZip(r io.ReaderAt, size int64, e *reap.Experts) (*Measurements, error) {
+	n, err := openNPZ(r, size, e)
+	if err != nil {
+		return nil, err
+	}
+	m := n.read()
+	if len(n.faults) == 0 {
+		m.check(e, &n.faults)
+	}
+	return m, n.faults.Err()
+}
+
+// ShapeOfNPZ returns what an npz archive says of its model: the number of experts, how many are
+// used for a token (1 where it does not say) and the layers. It is nil for any other file.
+func ShapeOfNPZ(r io.ReaderAt, size int64) *reap.Experts {
+	n, err := openNPZ(r, size, nil)
+	if err != nil || n.members["moe_layers"] == nil {
+		return nil
+	}
+	saliency, layers := n.array("saliency", maxArrayElements), n.array("moe_layers", maxBlocks)
+	used := n.number("top_k")
+	if n.faults != nil || len(saliency.shape) != 2 {
+		return nil
+	}
+	blocks, err := layers.whole()
+	if err != nil {
+		return nil
+	}
+	e := &reap.Experts{Count: saliency.shape[1], Used: max(used, 1), Groups: 1, GroupsUsed: 1}
+	for _, block := range blocks {
+		e.Layers = append(e.Layers, &reap.Layer{Block: block})
+	}
+	return e
+}
+
+// openNPZ finds the members of an npz archive.
+func openNPZ(r io.ReaderAt, size int64, e *reap.Experts) (*npz, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
 		return nil, fmt.Errorf("zip: %w", err)
@@ -34,11 +70,7 @@ func readZip(r io.ReaderAt, size int64, e *reap.Experts) (*Measurements, error) 
 	if n.members["saliency"] == nil || n.members["counts"] == nil {
 		return nil, errors.New("npz: not a saliency file: members \"saliency\" and \"counts\" are needed")
 	}
-	m := n.read()
-	if len(n.faults) == 0 {
-		m.check(e, &n.faults)
-	}
-	return m, n.faults.Err()
+	return n, nil
 }
 
 // An npz is a saliency file of kimi-k3-mlx while it is being read. Rows of its arrays are

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"golang.org/x/crypto/ssh"
 
@@ -52,10 +53,18 @@ func ReadSSHKey(con *ui.Console, path, dir string) (ssh.Signer, error) {
 		return key, nil
 	}
 	if _, _, _, _, notPublic := ssh.ParseAuthorizedKey(data); notPublic == nil {
+		if private, cut := strings.CutSuffix(path, ".pub"); cut && exists(private) {
+			return nil, hint.With(fmt.Errorf("%s: this is a public key, and signing takes the private one", text.Safe(path)), "--ssh-key %s", args.ShellQuote(private))
+		}
 		err = errors.New("this is a public key: the private one is in an agent or a security key" + agentNote())
 	}
 	return nil, hint.With(fmt.Errorf("%s: %w", text.Safe(path), err), "ssh-keygen signs with keys of any kind: %s",
 		args.CommandLine([]string{"ssh-keygen", "-Y", "sign", "-n", sign.Namespace, "-f", path, filepath.Join(dir, manifest.SumsName)}))
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // agentNote says where no agent can be asked for a key.
@@ -72,7 +81,7 @@ func readPrivate(con *ui.Console, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	secret := !bytes.HasPrefix(data, []byte("ssh-")) && !bytes.HasPrefix(data, []byte("ecdsa-")) && !bytes.HasPrefix(data, []byte("sk-"))
+	secret := bytes.Contains(data, []byte("PRIVATE KEY-----"))
 	if info, err := os.Stat(path); err == nil && secret && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
 		con.Warnf("%s can be read by others: chmod 600 %s", text.Safe(path), text.Safe(args.ShellQuote(path)))
 	}
