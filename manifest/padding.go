@@ -1,5 +1,15 @@
 package manifest
 
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"ggufreap/gguf"
+	"ggufreap/manifest/internal/pass"
+)
+
 // Padding is what of a file lies in no key and no tensor: behind the table of tensors,
 // between tensors, and behind the last one.
 type Padding struct {
@@ -37,4 +47,28 @@ func (p *Padding) fill(at int64) {
 		return
 	}
 	p.Filled = append(p.Filled, Range{at, 1})
+}
+
+// ReadPadding reads the padding of a file whose header is sound, and no other byte.
+func ReadPadding(ctx context.Context, f *gguf.File) (Padding, error) {
+	var p Padding
+	buf := make([]byte, 64<<10)
+	at := f.HeaderSize
+	upTo := func(end int64) error {
+		return pass.ReadRange(ctx, f, at, end, buf, func(part []byte, offset int64) error {
+			p.see(part, offset)
+			return nil
+		})
+	}
+	byOffset := func(a, b *gguf.Tensor) int { return cmp.Compare(a.Offset, b.Offset) }
+	for _, t := range slices.SortedFunc(slices.Values(f.Tensors), byOffset) {
+		if err := upTo(t.DataOffset()); err != nil {
+			return p, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		at = max(at, t.DataOffset()+t.Size)
+	}
+	if err := upTo(f.Size); err != nil {
+		return p, fmt.Errorf("%s: %w", f.Name, err)
+	}
+	return p, nil
 }

@@ -69,19 +69,15 @@ func (v *verifier) takeSums(m *gguf.Model, pin *manifest.Pin, known map[string]m
 func (v *verifier) readModel(ctx context.Context, m *gguf.Model) (*manifest.Pin, error) {
 	wanted := len(v.pins()) > 0 || slices.ContainsFunc(v.options.Expect, Expectation.readsData)
 	if !wanted && len(v.claims) == 0 {
-		return nil, nil
+		return nil, v.readPadding(ctx, m)
 	}
 	if m.Err() != nil {
 		v.report.gap(fmt.Sprintf("the headers of %q are not sound, so the data was not taken apart into tensors", m.Name), "which tensors and experts are what they should be")
 		return nil, nil
 	}
 	o := v.measure(m)
-	padding, filled := manifest.Padding{}, 0
-	o.Padding = func(f *gguf.File, p manifest.Padding) {
-		padding.Bytes += p.Bytes
-		filled += len(p.Filled)
-		v.findPadding(f, p)
-	}
+	var padding paddings
+	o.Padding = func(f *gguf.File, p manifest.Padding) { padding.add(v, f, p) }
 	pin, err := manifest.BuildPin(ctx, m, o)
 	_, unnamable := errors.AsType[*manifest.NameError](err)
 	switch {
@@ -96,21 +92,8 @@ func (v *verifier) readModel(ctx context.Context, m *gguf.Model) (*manifest.Pin,
 		v.report.find(KindUnreadable, "", err.Error())
 		return nil, nil
 	}
-	if filled == 0 {
-		v.report.checked(fmt.Sprintf("padding of %q: %s, all zero", m.Name, words.Count(padding.Bytes, "byte")))
-	}
+	padding.tell(v, m)
 	return pin, nil
-}
-
-// findPadding reports what lies in no key and no tensor and is not zero.
-func (v *verifier) findPadding(f *gguf.File, p manifest.Padding) {
-	for _, r := range p.Filled {
-		v.report.Add(Finding{Kind: KindPadding, File: v.name(f.Name), Expert: manifest.NoExpert, Parts: []Part{{File: v.name(f.Name), Offset: r.Offset, Length: r.Length}},
-			What: fmt.Sprintf("%s at byte %s %s in no key and no tensor, and not zero", words.Count(r.Length, "byte"), words.Group(r.Offset), words.Verb(r.Length, "lies", "lie"))})
-	}
-	if p.More > 0 {
-		v.report.find(KindPadding, v.name(f.Name), fmt.Sprintf("%s more of padding %s not zero", words.Count(p.More, "place"), words.Verb(p.More, "is", "are")))
-	}
 }
 
 // measure says how the main model is pinned: as it always is, but with the slabs of the

@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"ggufreap/gguf"
+	"ggufreap/gguf/words"
 	"ggufreap/manifest"
 	"ggufreap/manifest/internal/modeltest"
 )
@@ -511,5 +512,23 @@ func TestBrokenPiecesAreFound(t *testing.T) {
 	}
 	if r := mustVerify(t, dir, Options{Fast: true}); !has(r, KindStructure, "", "m.gguf.part1of2 is empty") {
 		t.Errorf("got %+v", r.Findings)
+	}
+}
+
+// TestVerifyReadsPaddingOfABareModel looks at what lies in no tensor where nothing is said of the
+// data.
+func TestVerifyReadsPaddingOfABareModel(t *testing.T) {
+	paths := modeltest.Write(t, t.TempDir(), "m", modeltest.Contents(1), gguf.Split{Shards: 2})
+	if r := mustVerify(t, paths[0], Options{}); !r.OK() || !slices.ContainsFunc(r.Checked, func(s string) bool { return strings.HasPrefix(s, `padding of "m": `) }) {
+		t.Errorf("got %+v, checked %q", r.Findings, r.Checked)
+	}
+	var size int64
+	change(t, paths[1], func(data []byte) []byte { size = int64(len(data)); return append(data, "payload"...) })
+	r := mustVerify(t, paths[0], Options{})
+	if want := fmt.Sprintf("7 bytes at byte %s lie in no key and no tensor, and not zero", words.Group(size)); !has(r, KindPadding, filepath.Base(paths[1]), want) {
+		t.Errorf("got %+v, want %q", r.Findings, want)
+	}
+	if r := mustVerify(t, paths[0], Options{Fast: true}); !r.OK() {
+		t.Errorf("fast: got %+v", r.Findings)
 	}
 }
