@@ -3,6 +3,7 @@ package reap
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -199,7 +200,7 @@ func opaqueSize(t *gguf.Tensor) (int64, error) {
 // experts must not be copied unchanged, unless it is named as to be copied.
 func (f *finder) checkUnplaced() {
 	var chunked []int
-	for _, block := range sortedKeys(f.others) {
+	for _, block := range slices.Sorted(maps.Keys(f.others)) {
 		_, routes := f.layers[block]
 		for _, t := range f.others[block] {
 			_, name, _ := SplitBlock(t.Name)
@@ -223,7 +224,7 @@ func (f *finder) checkUnplaced() {
 	if len(chunked) > 0 {
 		f.faults.Add(layerList(chunked), "chunk experts (\"_chexps\", as in grovemoe): each is weighted by the probability of the routed expert with the chunk's number, and pruning changes which that is; not supported")
 	}
-	if blocks := sortedKeys(f.legacy); len(blocks) > 0 {
+	if blocks := slices.Sorted(maps.Keys(f.legacy)); len(blocks) > 0 {
 		f.faults.Add(layerList(blocks), "one tensor for each expert (such as %q): an old layout that llama.cpp no longer loads; convert the model again", "blk.0.ffn_up.0.weight")
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,10 +97,10 @@ func (r *recipe) model(t testing.TB) *gguf.Model {
 	t.Helper()
 	md := gguf.NewMetadata()
 	md.Set(gguf.KeyArchitecture, gguf.TextValue(r.arch))
-	for _, suffix := range sortedKeys(r.keys) {
+	for _, suffix := range slices.Sorted(maps.Keys(r.keys)) {
 		md.Set(r.arch+"."+suffix, r.keys[suffix])
 	}
-	for _, key := range sortedKeys(r.others) {
+	for _, key := range slices.Sorted(maps.Keys(r.others)) {
 		md.Set(key, r.others[key])
 	}
 	c := gguf.Contents{Version: 3, Metadata: md}

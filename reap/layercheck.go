@@ -2,6 +2,8 @@ package reap
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // checkLayers finds layers that lack a tensor which their routing needs, or which
@@ -73,7 +75,7 @@ func (f *finder) checkPresence(role Role) {
 	}
 }
 
-func sortedRoles() []Role { return sortedKeys(roleDims) }
+func sortedRoles() []Role { return slices.Sorted(maps.Keys(roleDims)) }
 
 // checkArchitecture refuses Llama 4 Maverick: llama.cpp tells it by its expert count
 // (llama4.cpp) and gives any other count QK-norm, which no key can turn off.

@@ -1,6 +1,10 @@
 package reap
 
-import "path"
+import (
+	"maps"
+	"path"
+	"slices"
+)
 
 // A Plan says which experts each layer keeps. Its zero value keeps nothing and is
 // valid for no model.
@@ -98,7 +102,7 @@ type Rules struct {
 const IncompleteAllowed = "allowed"
 
 // Blocks returns the block numbers of the plan, ascending.
-func (p *Plan) Blocks() []int { return sortedKeys(p.Layers) }
+func (p *Plan) Blocks() []int { return slices.Sorted(maps.Keys(p.Layers)) }
 
 // Given is the criterion name of a plan whose lists came from a file of another tool,
 // which may not say how they were chosen.

@@ -3,6 +3,7 @@ package reap
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -118,7 +119,7 @@ func (p *Plan) FillDraft(e *Experts) {
 }
 
 func checkAlways(e *Experts, always map[int][]int, keep int, fs *Faults) {
-	for _, block := range sortedKeys(always) {
+	for _, block := range slices.Sorted(maps.Keys(always)) {
 		where := fmt.Sprintf("layer %d", block)
 		if e.Layer(block) == nil {
 			fs.Add(where, "experts to keep always, but the model has no routed experts there")

@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -47,7 +49,7 @@ func (s *Scores) order(block int) func(a, b int) int {
 }
 
 // Blocks returns the block numbers of the scores, ascending.
-func (s *Scores) Blocks() []int { return sortedKeys(s.Layers) }
+func (s *Scores) Blocks() []int { return slices.Sorted(maps.Keys(s.Layers)) }
 
 // WriteTo writes the scores in the form that a scores digest is taken of: one line
 // for each expert, by block and expert,

@@ -46,3 +46,35 @@ func TestKeyTooLong(t *testing.T) {
 		t.Errorf("%q is missing in\n%s", want, r.stdout)
 	}
 }
+
+// TestKeys lists keys, and prints the bytes of one as they stand in the file.
+func TestKeys(t *testing.T) {
+	t.Chdir(t.TempDir())
+	template := "[{% x %}\n\x1b\"\\x1b\xff"
+	write(t, with(smallMoE(), func(md *gguf.Metadata) {
+		md.Set("test.template", gguf.TextValue(template))
+		md.Set("test.list", gguf.TextsValue("a", "\"a\"", "b\nc", "\x1b", `\x1b`))
+		md.Set("test.number", gguf.Uint16Value(0x1234))
+	}), gguf.Split{})
+	if got := succeed(t, "inspect", "--key", "test.template", "--raw", "small.gguf"); got != template {
+		t.Errorf("--raw prints %q, want %q", got, template)
+	}
+	if got := succeed(t, "inspect", "--key", "test.number", "--raw", "small.gguf"); got != "\x34\x12" {
+		t.Errorf("--raw prints %q", got)
+	}
+	if got, want := succeed(t, "inspect", "--key", "test.list", "small.gguf"), "a\n\"\\\"a\\\"\"\n\"b\\nc\"\n\"\\u001b\"\n\\x1b\n"; got != want {
+		t.Errorf("the list is printed as\n%swant\n%s", got, want)
+	}
+	got := succeed(t, "inspect", "--keys", "--prefix", "test.", "small.gguf")
+	for _, want := range []string{"test.template  str ", "test.list      str[] ", "test.number    u16"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in\n%s", want, got)
+		}
+	}
+	if lines := strings.Count(got, "\n"); lines != 4 {
+		t.Errorf("%d lines:\n%s", lines, got)
+	}
+	refuse(t, "--raw is for the value of --key", "inspect", "--raw", "small.gguf")
+	refuse(t, "--prefix is for the list of --keys", "inspect", "--prefix", "x", "small.gguf")
+	refuse(t, "leave out the other flags", "inspect", "--keys", "--tensors", "small.gguf")
+}

@@ -16,8 +16,8 @@
 // Tests that need the built program, to kill it, limit it or give it what is hostile, stand
 // below tests/, a package for each noun, and share what internal/programtest has.
 //
-// main.go turns signals into an end, exitcode.go errors into exit codes, and collector.go says how
-// much memory may be used.
+// main.go turns signals into an end, exitcode.go errors into exit codes, and memory.go says how much
+// memory may be used.
 package main
 
 import (

@@ -26,12 +26,6 @@ func shareOf(c *cli.Context) (stage.Share, error) {
 	return stage.Share{Part: i, Parts: n, Task: c.Command.Name, Program: programVersion(), Runner: runnerName()}, err
 }
 
-// programVersion tells apart programs that might write other bytes.
-func programVersion() string {
-	v := buildVersion()
-	return strings.TrimSpace(v.Version + " " + v.Revision[:min(12, len(v.Revision))])
-}
-
 // runnerName is what tells people whose a temporary file is.
 func runnerName() string {
 	host, _ := os.Hostname()

@@ -298,3 +298,32 @@ func TestPercent(t *testing.T) {
 		}
 	}
 }
+
+// TestPlanCarriesItsShards makes a plan by a preset, or for a number of shards, and writes
+// what it says. Flags go before it.
+func TestPlanCarriesItsShards(t *testing.T) {
+	t.Chdir(t.TempDir())
+	source, err := gguftest.K3(gguftest.K3Options{}).Write("source", gguf.Split{Shards: gguftest.K3Shards})
+	if err != nil {
+		t.Fatal(err)
+	}
+	succeed(t, "plan", "--preset", "reap568", "-o", "plan.json", source[0])
+	succeed(t, "plan", "--keep", "568", "--shards", "3", "-o", "three.json", source[0])
+	succeed(t, "plan", "--keep", "568", "-o", "none.json", source[0])
+	for _, tc := range []struct {
+		flags []string
+		want  int
+	}{
+		{[]string{"--plan", "plan.json"}, 14},
+		{[]string{"--plan", "three.json"}, 3},
+		{[]string{"--plan", "none.json"}, gguftest.K3Shards},
+		{[]string{"--plan", "plan.json", "--shards", "5"}, 5},
+	} {
+		out := succeed(t, append([]string{"prune", "--dry-run", source[0]}, tc.flags...)...)
+		if want := fmt.Sprintf("files           %d shards, ", tc.want); !strings.Contains(out, want) {
+			t.Errorf("%q: want %s in\n%s", tc.flags, want, out)
+		}
+	}
+	writeText(t, "bad.json", strings.Replace(readText(t, "three.json"), `"shards": 3`, `"shards": 65536`, 1))
+	refuse(t, "shards: 65536, want 1 to 65535", "prune", "--dry-run", "--plan", "bad.json", source[0])
+}

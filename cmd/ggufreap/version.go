@@ -3,6 +3,7 @@ package main
 import (
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -90,4 +91,10 @@ func printVersion(con *ui.Console, asJSON bool) error {
 	}
 	con.Printf(" %s %s\n", v.Go, v.Platform)
 	return nil
+}
+
+// programVersion tells apart programs that might write other bytes.
+func programVersion() string {
+	v := buildVersion()
+	return strings.TrimSpace(v.Version + " " + v.Revision[:min(12, len(v.Revision))])
 }
