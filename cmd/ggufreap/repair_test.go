@@ -271,19 +271,9 @@ func TestRepairBySums(t *testing.T) {
 		t.Errorf("a copy that is damaged too has changed files: now %q", slices.Sorted(maps.Keys(got)))
 	}
 	// The next one takes over.
-	if out := p.repairFrom(t, good, renamedAs(t, p)); !strings.Contains(out, "was passed over where it could not help") {
+	if out := p.repair("--from", good, "--from", renamedAs(t, p)); !strings.Contains(out, "was passed over where it could not help") {
 		t.Errorf("prints\n%s", out)
 	}
-}
-
-// repairFrom repairs from two sources, of which the first is damaged. A journal that an earlier
-// run by one of them has left must go first.
-func (p *patient) repairFrom(t *testing.T, first, second string) string {
-	t.Helper()
-	if err := os.RemoveAll(filepath.Join(p.dir, "REPAIR.jsonl")); err != nil {
-		t.Fatal(err)
-	}
-	return p.repair("--from", first, "--from", second)
 }
 
 // TestRepairFromSeveralSources asks the next source for what one has not got, and keeps every good

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -181,6 +182,14 @@ func (r *repairing) describeWork() {
 	if sums > 0 {
 		r.con.Field(label, "the sha256 of %s", text.Count(sums, "file"))
 	}
+	if others := r.job.Others(); len(others) > 0 {
+		const most = 8
+		names := others[:min(len(others), most)]
+		if more := len(others) - most; more > 0 {
+			names = append(names, text.Grouped(more)+" more")
+		}
+		r.con.Field("not checked", "%s: ggufreap verify checks all of a folder", text.Safe(strings.Join(names, ", ")))
+	}
 	for _, note := range r.notes() {
 		r.con.Field("note", "%s", text.Safe(note))
 	}
@@ -199,9 +208,30 @@ func (r *repairing) result(bytes int64) string {
 	case len(r.damage.Ranges) == 0:
 		return "nothing is wrong: every byte is as it should be"
 	case r.dry:
-		return text.Size(bytes) + " would be replaced: this was a dry run"
+		return "nothing was written, this was a dry run; to do: " + r.changes(bytes)
 	case sums == 0:
-		return text.Size(bytes) + " replaced; every tensor and expert has the digest that it should have, and no sum of the files is known"
+		return r.changes(bytes) + "; every tensor and expert has the digest that it should have, and no sum of the files is known"
 	}
-	return text.Size(bytes) + " replaced; every file that was written to has the sum that it should have"
+	return r.changes(bytes) + "; every file that was written to has the sum that it should have"
+}
+
+// changes says what is done to the files.
+func (r *repairing) changes(bytes int64) string {
+	words := text.Size(bytes) + " replaced"
+	var cut, added int64
+	for _, wrong := range r.damage.Ranges {
+		switch wrong.Kind {
+		case repair.Surplus:
+			cut += wrong.Length
+		case repair.End:
+			added += wrong.Length
+		}
+	}
+	if cut > 0 {
+		words += ", " + text.Count(cut, "byte") + " behind the end cut"
+	}
+	if added > 0 {
+		words += ", " + text.Count(added, "zero byte") + " added at the end"
+	}
+	return words
 }

@@ -12,6 +12,7 @@ package repair
 
 import (
 	"errors"
+	"os"
 
 	"ggufreap/gguf"
 	"ggufreap/manifest"
@@ -133,6 +134,21 @@ func (job *Job) Compared() (tensors, experts, sums int) {
 		}
 	}
 	return tensors, experts, sums
+}
+
+// Others lists what else lies in the folder and was not looked at, by name.
+func (job *Job) Others() []string {
+	entries, err := os.ReadDir(job.Dir)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, e := range entries {
+		if f, _ := job.file(e.Name()); f == nil && e.Name() != JournalName {
+			names = append(names, e.Name())
+		}
+	}
+	return names
 }
 
 // HeaderNotes say where the headers come from that the files' own were not held against a copy

@@ -22,7 +22,7 @@ func (d *Damage) Mend(ctx context.Context) error {
 		return nil
 	}
 	if err := d.checkWritable(); err != nil {
-		return err
+		return errors.Join(err, d.log.leave())
 	}
 	if err := d.log.begin(d); err != nil {
 		return err

@@ -16,42 +16,59 @@ import (
 // ownCopy gives a folder a file of its own in place of a link, or of a file that has other names
 // too: those are not written to, be they of a cache that others share.
 func (m *mending) ownCopy(f *file) error {
+	shared, err := m.shared(f)
+	if err != nil || !shared {
+		return err
+	}
 	path := m.job.path(f.name)
-	info, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	case info.Mode()&fs.ModeSymlink != 0:
-		m.Notes = append(m.Notes, f.name+" was a link: a file of its own is in its place now, and what it led to is as it was")
-	case !info.Mode().IsRegular():
-		return errors.New("is not a regular file")
-	case hardlink.Names(info) > 1:
-		m.Notes = append(m.Notes, f.name+" had other names: it is a file of its own now, and what has those names is as it was")
-	default:
-		return nil
-	}
-	r, err := m.job.openPadded(f.name)
-	if err != nil {
-		return err
-	}
-	defer r.close()
 	file, err := os.OpenFile(path+newSuffix, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	if r.file != nil {
-		if _, err := io.Copy(file, r.file); err != nil {
-			return errors.Join(err, file.Close(), os.Remove(path+newSuffix))
-		}
+	if err := m.job.copyTo(file, f.name); err != nil {
+		return errors.Join(err, file.Close(), os.Remove(path+newSuffix))
 	}
 	return takePlace(file, path)
 }
 
-// takePlace makes a file durable and gives it the name that it is for.
+// shared reports whether a file is not the folder's own, and notes it.
+func (m *mending) shared(f *file) (bool, error) {
+	info, err := os.Lstat(m.job.path(f.name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case info.Mode()&fs.ModeSymlink != 0:
+		m.Notes = append(m.Notes, f.name+" was a link: a file of its own is in its place now, and what it led to is as it was")
+	case !info.Mode().IsRegular():
+		return false, errors.New("is not a regular file")
+	case hardlink.Names(info) > 1:
+		m.Notes = append(m.Notes, f.name+" had other names: it is a file of its own now, and what has those names is as it was")
+	default:
+		return false, nil
+	}
+	return true, nil
+}
+
+// copyTo copies a file of the folder, if it is there.
+func (job *Job) copyTo(file *os.File, name string) error {
+	r, err := job.openPadded(name)
+	if err != nil || r.file == nil {
+		return err
+	}
+	defer r.close()
+	_, err = io.Copy(file, r.file)
+	return err
+}
+
+// takePlace makes a file durable and gives it the name that it is for, and the rights of what had
+// that name.
 func takePlace(file *os.File, path string) error {
+	if info, err := os.Stat(path); err == nil {
+		_ = file.Chmod(info.Mode().Perm() | 0o600) // where rights are not kept, they are those of any new file
+	}
 	if err := file.Sync(); err != nil {
 		return err
 	}
@@ -74,6 +91,9 @@ func takePlace(file *os.File, path string) error {
 func (m *mending) mendWhole(ctx context.Context, f *file, number, i, end int) error {
 	path := m.job.path(f.name)
 	if there, err := m.forget(ctx, f, i, end); there || err != nil {
+		return err
+	}
+	if _, err := m.shared(f); err != nil {
 		return err
 	}
 	var reasons []error

@@ -346,7 +346,11 @@ func TestRefusals(t *testing.T) {
 	if _, err := Find(context.Background(), job); err == nil || !strings.Contains(err.Error(), "is the good copy itself") {
 		t.Errorf("the folder itself gives %v", err)
 	}
-	for _, journal := range []string{"{}\n", "[1]\n", `{"schema":"ggufreap/repair-journal/v1","source":"good","truth":"` + b.job().truth() + `","ranges":[{"file":"m-00001-of-00003.gguf","offset":-1,"length":9}]}` + "\n"} {
+	settled := b.job()
+	if err := settled.settle(); err != nil {
+		t.Fatal(err)
+	}
+	for _, journal := range []string{"{}\n", "[1]\n", `{"schema":"ggufreap/repair-journal/v1","source":"good","truth":"` + settled.truth() + `","layout":"` + settled.layout().String() + `","files":[],"ranges":[{"file":"m-00001-of-00003.gguf","kind":"bytes","offset":-1,"length":9}]}` + "\n"} {
 		path := filepath.Join(b.dir, JournalName)
 		if err := os.WriteFile(path, []byte(journal), 0o666); err != nil {
 			t.Fatal(err)
