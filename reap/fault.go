@@ -2,6 +2,7 @@ package reap
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -32,19 +33,36 @@ type Faults []Fault
 const errorLines = 32
 
 // Error lists the faults, one a line, and says how many more there are than a person reads.
+// Layers in a row of which the same is said share a line.
 func (fs Faults) Error() string {
-	var b strings.Builder
-	for i, f := range fs {
-		if i == errorLines {
-			fmt.Fprintf(&b, "and %d more", fs.total()-errorLines)
+	var list []string
+	for i := 0; i < len(fs); {
+		if len(list) == errorLines {
+			list = append(list, fmt.Sprintf("and %d more", fs.total()-i))
 			break
 		}
-		b.WriteString(f.String())
-		if i < len(fs)-1 {
-			b.WriteByte('\n')
-		}
+		f, n := fs.joined(i)
+		list = append(list, f.String())
+		i += n
 	}
-	return b.String()
+	return strings.Join(list, "\n")
+}
+
+// joined returns a fault that says what n of them do, from the i-th on.
+func (fs Faults) joined(i int) (f Fault, n int) {
+	var blocks []int
+	for _, f := range fs[i:] {
+		number, ok := strings.CutPrefix(f.Where, "layer ")
+		block, err := strconv.Atoi(number)
+		if !ok || err != nil || f.What != fs[i].What || len(blocks) > 0 && block <= blocks[len(blocks)-1] {
+			break
+		}
+		blocks = append(blocks, block)
+	}
+	if len(blocks) < 2 {
+		return fs[i], 1
+	}
+	return Fault{Where: layerList(blocks), What: fs[i].What}, len(blocks)
 }
 
 // total counts the faults, those that the last one stands for too.

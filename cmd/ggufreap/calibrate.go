@@ -179,7 +179,7 @@ func warnOfContext(con *ui.Console, s *source, campaign *calibration.Campaign) {
 func checkMeasurable(s *source, campaign *calibration.Campaign) error {
 	if !onThisMachine(s.Model) {
 		return hint.With(fmt.Errorf("calibrate runs the model in llama.cpp, which wants its files on this machine"),
-			"ggufreap reshard -o DIR %s brings it here", args.ShellQuote(remote.Redacted(s.Paths()[0])))
+			"ggufreap reshard --shards %d -o DIR %s brings it here", len(s.Paths()), args.ShellQuote(remote.Redacted(s.Paths()[0])))
 	}
 	if s.experts.Architecture == "llama4" {
 		return hint.With(s.named(fmt.Errorf("its router's weights scale the input of the experts, not their output: g*|f| has no meaning in it")),

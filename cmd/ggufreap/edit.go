@@ -15,7 +15,7 @@ import (
 	"ggufreap/gguf/edit"
 )
 
-const editHelp = `Change metadata keys of a model or set, everything else byte for byte.
+const editHelp = `Change metadata keys of a model, everything else byte for byte.
 
 Usage:
   ggufreap edit [flags] -o DIR MODEL

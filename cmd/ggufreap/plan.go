@@ -16,7 +16,7 @@ import (
 	"ggufreap/reap/planfile"
 )
 
-const planHelp = `Choose the routed experts that a derivative keeps.
+const planHelp = `Choose the routed experts that a pruned model keeps.
 
 Usage:
   ggufreap plan [flags] MODEL
@@ -126,7 +126,11 @@ func adviseToMeasure(con *ui.Console, c *cli.Context, s *source, ch *choice) {
 		return
 	}
 	con.Field("measure", "what these experts do was not measured, and a measured plan is far better than any proxy:")
-	con.Field("", "%s", args.CommandLine([]string{"ggufreap", "calibrate", "--self-text", "65536", "-o", "scores.npz", c.Args().First()}))
+	model, where := c.Args().First(), ""
+	if !onThisMachine(s.Model) {
+		model, where = "MODEL", ", where the model's files are"
+	}
+	con.Field("", "%s%s", args.CommandLine([]string{"ggufreap", "calibrate", "--self-text", "65536", "-o", "scores.npz", model}), where)
 	con.Field("", "then plan with --from scores.npz")
 }
 

@@ -14,14 +14,14 @@ import (
 	"ggufreap/manifest"
 )
 
-const pruneHelp = `Write the derivative of a model that keeps some of its routed experts.
+const pruneHelp = `Write a pruned model: one that keeps some of the routed experts of another.
 
 Usage:
   ggufreap prune [flags] -o DIR MODEL
 
 Each kept expert is copied byte for byte, and so is everything that is not
 routed. Of the metadata only the expert count, the split keys and the keys that
-state the derivation change. These name the source among the models that this
+say what it was made from change. These name the source among the models that this
 one was made from (general.base_model.*) where --base-model or its pin, made
 with --repo, says where it is published. DIR gets the shards, plan.json,
 pin.json.zst with the digests of all parts and, last of all, MANIFEST.sha256: a
@@ -56,7 +56,7 @@ func pruneCommand(con *ui.Console) *cli.Command {
 			args.In("Sign it, as ggufreap sign does", signFlags()...),
 			args.In("Output", slices.Concat(releaseFlags("the folder of the release", "SOURCE-REAPn"), []cli.Flag{
 				onlyFlag(),
-				&cli.BoolFlag{Name: "no-provenance-keys", Usage: "leave out the keys that state the derivation: reap.* and general.base_model.*"},
+				&cli.BoolFlag{Name: "no-provenance-keys", Usage: "leave out the keys that say what it was made from: reap.* and general.base_model.*"},
 				typeFlag(),
 			}, layoutFlags(), progressFlags(con))...),
 			fetchFlags(),

@@ -29,7 +29,8 @@ the score that is kept for every keep count, how uneven experts are, and ties;
 with a second plan, how far both agree; bytes by kind before and after; shards.
 
 Scores come from --scores, or from the file that the plan was made of, where it
-lies beside it; for a plan by a proxy, from the routers of --model.
+lies beside it; for a plan by a proxy, from the routers of --model. Programs get
+such numbers from "plan --explain --json" and "inspect --json".
 
 Flags:
 

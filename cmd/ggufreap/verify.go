@@ -23,7 +23,7 @@ import (
 	"ggufreap/reap"
 )
 
-const verifyHelp = `Check a release folder, or any shard set.
+const verifyHelp = `Check a release folder, or any model.
 
 Usage:
   ggufreap verify [flags] MODEL
@@ -80,7 +80,7 @@ Examples:
 func verifyCommand(con *ui.Console) *cli.Command {
 	return &cli.Command{
 		Name:        "verify",
-		Usage:       "check a release folder or shard set",
+		Usage:       "check a release folder, or any model",
 		Description: verifyHelp,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "source-pin", Usage: "`FILE`: prove the release against the pin of its source (one in the folder, if it has the digest that the release states)"},

@@ -258,6 +258,9 @@ func (f *Folder) Describe(con *ui.Console, m *gguf.Model) {
 	requests, _ := f.Traffic()
 	bytes, saved := f.Saved(m)
 	con.Field("fetched", "%s in %s", text.Size(bytes), text.Count(requests, "request"))
+	if saved == 0 {
+		return
+	}
 	con.Field("saved", "%s, %.1f %% of the source, did not have to travel", text.Size(saved), 100*float64(saved)/float64(max(m.FileBytes(), 1)))
 }
 

@@ -130,4 +130,8 @@ func TestEngineJudgesFromAfar(t *testing.T) {
 		t.Errorf("here inspect says\n%sof the address\n%s", here, afar)
 	}
 	fails(t, "wants its files on this machine", "calibrate", "--self-text", "100", "-o", "s.npz", address)
+	fails(t, "ggufreap reshard --shards 2 -o DIR "+address, "calibrate", "--self-text", "100", "-o", "s.npz", address)
+	if said := programtest.Succeed(t, "plan", "--keep", "32", address); !strings.Contains(said, "scores.npz MODEL, where the model's files are\n") {
+		t.Errorf("plan advises to measure what calibrate cannot open:\n%s", said)
+	}
 }
