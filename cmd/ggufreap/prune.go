@@ -21,9 +21,9 @@ Usage:
 
 Each kept expert is copied byte for byte, and so is everything that is not
 routed. Of the metadata only the expert count, the split keys and the keys that
-say what it was made from change. These name the source among the models that this
-one was made from (general.base_model.*) where --base-model or its pin, made
-with --repo, says where it is published. DIR gets the shards, plan.json,
+say what it was made from change. These name the source among the models that
+this one was made from (general.base_model.*) where --base-model or its pin,
+made with --repo, says where it is published. DIR gets the shards, plan.json,
 pin.json.zst with the digests of all parts and, last of all, MANIFEST.sha256: a
 folder with a manifest is a finished release. The source is only read.
 
