@@ -221,6 +221,7 @@ func TestSignRefuses(t *testing.T) {
 		{"protected by a passphrase", "--key locked.pem release"},
 		{"openssl pkey -in locked.pem", "--key locked.pem release"},
 		{"is an Ed25519 key", "--key ed.pem release"},
+		{"an SSH key goes to --ssh-key id", "--key id release"},
 		{"has no MANIFEST.sha256", "--key key.pem empty"},
 		{"so that is needed too", "--key key.pem --source x release"},
 	} {

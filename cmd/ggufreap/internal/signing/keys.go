@@ -38,6 +38,9 @@ func ReadKey(con *ui.Console, path string) (*ecdsa.PrivateKey, error) {
 	if errors.Is(err, sign.ErrEncrypted) {
 		return nil, hint.With(err, "openssl asks for the passphrase: openssl pkey -in %s | ggufreap sign --key /dev/stdin RELEASE", args.ShellQuote(path))
 	}
+	if bytes.Contains(data, []byte("OPENSSH PRIVATE KEY-----")) {
+		return nil, hint.With(err, "an SSH key goes to --ssh-key %s", args.ShellQuote(path))
+	}
 	return nil, hint.With(err, "openssl makes a key: openssl ecparam -name prime256v1 -genkey -noout -out key.pem")
 }
 
