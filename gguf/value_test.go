@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -312,5 +313,16 @@ func TestValueBounds(t *testing.T) {
 	}
 	if got := TextValue(hidden).Describe(); strings.Contains(got, "aa") {
 		t.Errorf("101 bytes: %s", got)
+	}
+}
+
+// TestWithoutSplit leaves out the three keys of a split, and no other that begins so.
+func TestWithoutSplit(t *testing.T) {
+	md := NewMetadata()
+	for _, key := range []string{KeySplitNo, "a", KeySplitCount, "split.payload", KeySplitTensors, "split"} {
+		md.Set(key, Uint16Value(1))
+	}
+	if got, want := md.WithoutSplit().Keys(), []string{"a", "split.payload", "split"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

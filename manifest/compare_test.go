@@ -26,6 +26,9 @@ func TestCompareTensors(t *testing.T) {
 		{"added", func(c *gguf.Contents) {
 			c.Views = append(c.Views, gguf.View{Name: "new", Type: gguf.F32, Shape: []uint64{0}})
 		}, "new added []\n"},
+		{"two added", func(c *gguf.Contents) {
+			c.Views = append(c.Views, gguf.View{Name: "new", Type: gguf.F32, Shape: []uint64{0}}, gguf.View{Name: "newer", Type: gguf.F32, Shape: []uint64{0}})
+		}, "new added []\nnewer added []\n"},
 		{"renamed", func(c *gguf.Contents) { modeltest.View(*c, "blk.0.empty").Name = "other" }, "blk.0.empty removed []\nother added []\n"},
 		{"retyped", func(c *gguf.Contents) { modeltest.View(*c, "blk.0.attn_norm.weight").Type = gguf.I32 }, "blk.0.attn_norm.weight retyped []\n"},
 		{"reshaped", func(c *gguf.Contents) { modeltest.View(*c, "token_embd.weight").Shape = []uint64{7, 33} }, "token_embd.weight reshaped []\n"},
