@@ -97,6 +97,8 @@ func TestReadSumsRefuses(t *testing.T) {
 		"zero byte":           {hexA + "  a\x00b\n", "zero byte"},
 		"twice":               {hexA + "  a\n" + hexA + "  a\n", `line 2: name "a" is on line 1 already`},
 		"twice, other forms":  {hexA + "  d/a\n" + hexA + " *./d\\a\n", "on line 1 already"},
+		"half a tag":          {"SHA256 (a = " + hexA + "\n", "does not end so"},
+		"no end of a tag":     {"SHA256 (a)" + hexA + "\n", "does not end so"},
 		"bad escape":          {`\` + hexA + `  a\tb` + "\n", `escape "\\t"`},
 		"cut escape":          {`\` + hexA + `  a\` + "\n", "ends inside an escape"},
 		"mixed line ends":     {hexA + "  a\r\n" + hexB + "  b\n", `line 2: line ends in "\n"`},
@@ -265,14 +267,18 @@ func FuzzReadSums(f *testing.F) {
 func TestOddForms(t *testing.T) {
 	upper := strings.ToUpper(hexA)
 	for in, want := range map[string]string{
-		hexA + "  a\n" + hexB + "  b\n":                       "",
-		hexA + " *a\r\n" + hexB + " *b\r\n":                   "",
-		upper + "  a\n" + strings.ToUpper(hexB) + "  b\n":     "",
-		"# sums of 2024\n" + hexA + "  a\n":                   "",
-		hexA + "  a\n" + hexB + " *b\n":                       "entries with two spaces and with a space and a star are mixed",
-		hexA + "  a\n" + strings.ToUpper(hexB) + "  b\n":      "upper-case and lower-case digits are mixed",
-		hexA + "  a\n#" + hexB[1:] + "  b\n":                  "line 2: a comment looks like an entry whose first digit was changed",
-		hexA + "  a\n\\" + strings.ToUpper(hexB) + "  \\nb\n": "upper-case and lower-case digits are mixed",
+		hexA + "  a\n" + hexB + "  b\n":                          "",
+		hexA + " *a\r\n" + hexB + " *b\r\n":                      "",
+		upper + "  a\n" + strings.ToUpper(hexB) + "  b\n":        "",
+		"# sums of 2024\n" + hexA + "  a\n":                      "",
+		hexA + "  a\n" + hexB + " *b\n":                          "entries with two spaces and with a space and a star are mixed",
+		hexA + "  a\n" + strings.ToUpper(hexB) + "  b\n":         "upper-case and lower-case digits are mixed",
+		"SHA256 (a) = " + hexA + "\nSHA256 (b) = " + hexB + "\n": "",
+		hexA + "  a\nSHA256 (b) = " + hexB + "\n":                "entries that name the algorithm are mixed with others",
+		hexA + " *a\n\\SHA2-256(b\\n)= " + hexB + "\n":           "entries that name the algorithm are mixed with others",
+		hexA + "  SHA256 (a)\n":                                  "",
+		hexA + "  a\n#" + hexB[1:] + "  b\n":                     "line 2: a comment looks like an entry whose first digit was changed",
+		hexA + "  a\n\\" + strings.ToUpper(hexB) + "  \\nb\n":    "upper-case and lower-case digits are mixed",
 	} {
 		got := ""
 		faults, err := OddForms(strings.NewReader(in))

@@ -11,6 +11,9 @@ import (
 // entryStart is how an untagged entry begins: the digits, and what stands before the name.
 var entryStart = pattern.Lazy(`^\\?([0-9A-Fa-f]{64}) ([ *])`)
 
+// taggedStart is how an entry begins that names its algorithm.
+var taggedStart = pattern.Lazy(`^\\?SHA(2-)?256 ?\(`)
+
 // hiddenEntry is a comment that would be an entry but for its first byte.
 var hiddenEntry = pattern.Lazy(`^#\\?[0-9A-Fa-f]{63} [ *]`)
 
@@ -19,7 +22,7 @@ var hiddenEntry = pattern.Lazy(`^#\\?[0-9A-Fa-f]{63} [ *]`)
 // what the list says is still the same.
 func OddForms(list io.Reader) ([]SumsFault, error) {
 	var faults []SumsFault
-	var lower, upper, spaces, stars bool
+	var lower, upper, spaces, stars, tagged bool
 	n, hidden := 0, SumsFault{What: "a comment looks like an entry whose first digit was changed"}
 	lines := bufio.NewReaderSize(list, maxSumsLine)
 	for {
@@ -40,6 +43,7 @@ func OddForms(list io.Reader) ([]SumsFault, error) {
 			spaces = spaces || m[2][0] == ' '
 			stars = stars || m[2][0] == '*'
 		}
+		tagged = tagged || taggedStart().Match(line)
 	}
 	if hidden.Line > 0 {
 		faults = append(faults, hidden)
@@ -49,6 +53,9 @@ func OddForms(list io.Reader) ([]SumsFault, error) {
 	}
 	if spaces && stars {
 		faults = append(faults, SumsFault{What: "entries with two spaces and with a space and a star are mixed"})
+	}
+	if tagged && (spaces || stars) {
+		faults = append(faults, SumsFault{What: "entries that name the algorithm are mixed with others"})
 	}
 	return faults, nil
 }
