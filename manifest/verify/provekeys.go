@@ -2,7 +2,6 @@ package verify
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/zeebo/blake3"
 
@@ -79,8 +78,11 @@ func (p *prover) wrongKey(c manifest.PairChange) string {
 	}
 	raw, err := want.Raw()
 	if pair := (manifest.Pair{Key: c.Key, Type: want.Type().String(), BLAKE3: manifest.Sum(blake3.Sum256(raw))}); err != nil || pair != *c.B {
-		text, _ := want.Text()
-		return strings.TrimSpace(c.String() + " and does not fit the source's pin: want " + text)
+		text, ok := want.Text()
+		if !ok {
+			text = want.Describe()
+		}
+		return c.String() + " and does not fit the source's pin: want " + text
 	}
 	return ""
 }

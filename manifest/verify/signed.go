@@ -201,7 +201,7 @@ func (v *verifier) checkProvenance() {
 	if !slices.Contains(v.files, sign.ProvenanceName) {
 		return
 	}
-	p, err := v.readProvenance()
+	p, trusted, err := v.readProvenance()
 	if err != nil {
 		v.report.find(KindSignature, sign.ProvenanceName, err.Error())
 		return
@@ -222,48 +222,54 @@ func (v *verifier) checkProvenance() {
 		}
 		v.report.find(KindSignature, sign.ProvenanceName, place+f.What)
 	}
-	if len(faults) == 0 {
-		v.report.checked(fmt.Sprintf("provenance: states these %s, made by %s; source: %s", words.Count(len(files), "file"), p.Parameters.Command, p.Parameters.Source))
+	states := fmt.Sprintf("states these %s, made by %s; source: %s", words.Count(len(files), "file"), p.Parameters.Command, p.Parameters.Source)
+	switch {
+	case len(faults) > 0:
+	case trusted:
+		v.report.checked("provenance: " + states)
+	default:
+		v.report.gap("who signed "+sign.ProvenanceName+", which "+states, "whether it was somebody you trust, and what it states is so")
 	}
 }
 
-// readProvenance reads the statement and checks who signed it, as far as somebody is trusted.
-func (v *verifier) readProvenance() (*sign.Provenance, error) {
+// readProvenance reads the statement, and reports whether somebody who is trusted signed it.
+func (v *verifier) readProvenance() (p *sign.Provenance, trusted bool, err error) {
 	const name = sign.ProvenanceName
 	data, err := readBounded(v.path(name), maxSignature)
 	if err != nil {
-		return nil, errors.New(about(v.path(name), err))
+		return nil, false, errors.New(about(v.path(name), err))
 	}
 	e, err := sign.ParseEnvelope(data)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	t := v.options.Trust
 	if !e.IsSSH() {
 		if t.Key == nil {
 			v.report.note(name, "signed with key "+e.KeyID()+", not checked against anything")
-			return e.Unchecked()
+			p, err := e.Unchecked()
+			return p, false, err
 		}
 		p, err := e.CheckKey(t.Key)
 		if err == nil {
 			v.report.checked("signature: " + name + " is signed with the key given")
 		}
-		return p, err
+		return p, err == nil, err
 	}
 	p, s, err := e.CheckSSH()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if t.Signers == nil {
 		v.report.note(name, "signed with key "+s.Fingerprint()+", not checked against anything")
-		return p, nil
+		return p, false, nil
 	}
 	signer, err := t.Signers.Find(s, t.Identity, t.Now)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	v.report.checked(fmt.Sprintf("signature: %s is signed by %q with key %s", name, signer.Principals, s.Fingerprint()))
-	return p, nil
+	return p, true, nil
 }
 
 // takenSum returns the SHA-256 of a file that was read already.
