@@ -49,8 +49,13 @@ func completeCommand(con *ui.Console, app *cli.App) *cli.Command {
 		Hidden:          true,
 		HideHelp:        true,
 		HideHelpCommand: true,
+		Flags:           []cli.Flag{&cli.StringFlag{Name: "last"}}, // behind the arguments, for shells that drop an empty one
 		Action: func(c *cli.Context) error {
-			con.Printf("%s", completion.Complete(app, c.Args().Slice()))
+			words := c.Args().Slice()
+			if c.IsSet("last") {
+				words = append(words, c.String("last"))
+			}
+			con.Printf("%s", completion.Complete(app, words))
 			return nil
 		},
 	}

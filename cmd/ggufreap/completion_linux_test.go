@@ -38,9 +38,14 @@ func TestComplete(t *testing.T) {
 		"--ver":                         "--version\tshow the version of this program\n:none",
 		"frobnicate ":                   ":files",
 	} {
-		got := succeed(t, append([]string{"__complete", "--"}, strings.Split(typed, " ")...)...)
+		words := strings.Split(typed, " ")
+		before, last := words[:len(words)-1], words[len(words)-1]
+		got := succeed(t, append([]string{"__complete", "--"}, words...)...)
 		if got != want+"\n" {
 			t.Errorf("%q: got\n%swant\n%s", typed, got, want)
+		}
+		if again := succeed(t, append([]string{"__complete", "--last=" + last, "--"}, before...)...); again != got {
+			t.Errorf("%q: as PowerShell asks, got\n%swant\n%s", typed, again, got)
 		}
 	}
 }

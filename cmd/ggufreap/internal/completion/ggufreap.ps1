@@ -8,7 +8,8 @@ Register-ArgumentCompleter -Native -CommandName ggufreap -ScriptBlock {
         ForEach-Object { $_.ToString() })
     $program = $typed[0]
     $before = @($typed | Select-Object -Skip 1)
-    & $program __complete -- @before "$wordToComplete" 2>$null | ForEach-Object {
+    # An empty argument would be dropped: older versions pass none on to a program.
+    & $program __complete "--last=$wordToComplete" -- @before 2>$null | ForEach-Object {
         $word, $means = $_ -split "`t", 2
         switch ($word) {
             ':none' { }

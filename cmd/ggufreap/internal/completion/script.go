@@ -9,7 +9,8 @@ import (
 var Shells = []string{"bash", "zsh", "fish", "powershell"}
 
 // Command is the hidden command by which the scripts ask: behind "--" stand the words that
-// were typed behind the program's name, the last one up to the cursor.
+// were typed behind the program's name, the last one up to the cursor. That one may stand in
+// --last instead.
 const Command = "__complete"
 
 //go:embed ggufreap.bash
