@@ -2,7 +2,9 @@ package gguf
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -292,5 +294,43 @@ func TestShardNames(t *testing.T) {
 	}
 	if got := ShardName("m", 0, 1); got != "m.gguf" {
 		t.Errorf("the only file is called %q", got)
+	}
+}
+
+// TestLayoutOfSizes cuts by the sizes of the files that another cut gave, to the same files, and by
+// no others.
+func TestLayoutOfSizes(t *testing.T) {
+	var views []View
+	for i := range 40 {
+		size := int64(4 * (1 + i*i%37))
+		views = append(views, View{Name: fmt.Sprintf("t%d", i), Type: F32, Shape: []uint64{uint64(size / 4)}, Extents: []Extent{{strings.NewReader(""), 0, size}}})
+	}
+	c := Contents{Version: 3, Metadata: NewMetadata(), Views: views}
+	for _, s := range []Split{{}, {Shards: 1}, {Shards: 2}, {Shards: 7}, {Shards: 40}, {MaxTensors: 3}, {MaxBytes: 2000}, {Shards: 5, EmptyFirst: true}} {
+		want, err := NewLayout(c, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sizes []int64
+		for _, shard := range want.Shards {
+			sizes = append(sizes, shard.Size)
+		}
+		got, err := NewLayoutOf(c, sizes)
+		if err != nil || len(got.Shards) != len(want.Shards) {
+			t.Fatalf("%+v: %v", s, err)
+		}
+		for i, shard := range got.Shards {
+			var a, b bytes.Buffer
+			if err := errors.Join(shard.WriteHeader(&a), want.Shards[i].WriteHeader(&b)); err != nil || !bytes.Equal(a.Bytes(), b.Bytes()) {
+				t.Errorf("%+v: the header of file %d differs, %v", s, i, err)
+			}
+		}
+		sizes[len(sizes)/2]++
+		if _, err := NewLayoutOf(c, sizes); err == nil {
+			t.Errorf("%+v: sizes that no cut gives are taken", s)
+		}
+		if _, err := NewLayoutOf(c, sizes[:len(sizes)/2]); err == nil {
+			t.Errorf("%+v: files that leave tensors out are taken", s)
+		}
 	}
 }

@@ -35,12 +35,16 @@ func (r *repairing) describe() {
 	}
 	const most = 20
 	shown, whole := 0, 0
+	gone := map[string]bool{}
+	for _, f := range d.Files {
+		gone[f.File] = f.Found < 0
+	}
 	for _, wrong := range d.Ranges {
-		if wrong.Kind != repair.Bytes {
+		if wrong.Kind != repair.Bytes || gone[wrong.File] {
 			continue
 		}
 		if shown++; shown <= most {
-			r.con.Field("", "%s: %s at %s%s", text.Safe(wrong.File), text.Count(wrong.Length, "byte"), text.Grouped(wrong.Offset), rangeText(wrong))
+			r.con.Field("", "%s: %s at %s%s", text.Safe(wrong.File), text.Count(wrong.Length, "byte"), text.Grouped(wrong.Offset), r.rangeText(wrong))
 		}
 	}
 	r.con.More(shown-most, "range")
@@ -54,14 +58,19 @@ func (r *repairing) describe() {
 	}
 }
 
-func rangeText(r repair.Range) string {
+// rangeText names what a range is of, where that is known.
+func (r *repairing) rangeText(wrong repair.Range) string {
 	switch {
-	case r.Expert != nil:
-		return fmt.Sprintf(": tensor %s, expert %d", text.Safe(r.Tensor), *r.Expert)
-	case r.Tensor != "":
-		return ": tensor " + text.Safe(r.Tensor)
+	case wrong.Expert != nil:
+		return fmt.Sprintf(": tensor %s, expert %d", text.Safe(wrong.Tensor), *wrong.Expert)
+	case wrong.Tensor != "":
+		return ": tensor " + text.Safe(wrong.Tensor)
+	case r.job.Pin == nil:
+		return ""
+	case wrong.Offset == 0:
+		return ": header"
 	}
-	return ""
+	return ": padding"
 }
 
 // repairDocument is the --json output of repair.
@@ -176,7 +185,7 @@ func (r *repairing) describeWork() {
 	tensors, experts, sums := r.job.Compared()
 	label := "checked"
 	if r.job.Pin != nil {
-		r.con.Field(label, "%s, and the parts of %s in them, with their digests in the pin; pin digest %s", text.Count(tensors, "tensor"), text.Count(experts, "expert"), r.job.Pin.PinDigest)
+		r.con.Field(label, "%s, %s of which are experts, each by its digest in the pin; pin digest %s", text.Count(tensors, "tensor"), text.Count(experts, "part"), r.job.Pin.PinDigest)
 		label = ""
 	}
 	if sums > 0 {
@@ -194,6 +203,10 @@ func (r *repairing) describeWork() {
 		r.con.Field("note", "%s", text.Safe(note))
 	}
 	for _, t := range r.damage.Took {
+		if t.Source == repair.MadeAnew {
+			r.con.Field("made anew", "%s of headers", text.Count(t.Bytes, "byte"))
+			continue
+		}
 		r.con.Field("taken", "%s in %s from %s", text.Count(t.Bytes, "byte"), text.Count(t.Ranges, "range"), text.Safe(t.Source))
 	}
 	for _, m := range r.models {

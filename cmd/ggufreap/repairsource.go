@@ -138,7 +138,8 @@ func (r *repairing) provenPlan(experts *reap.Experts, source *manifest.Pin) (*re
 	if source == nil {
 		return nil, fmt.Errorf("%s: is not there", filepath.Join(r.dir, release.SourcePinName))
 	}
-	plan := &reap.Plan{NumExperts: experts.Count, Layers: map[int][]int{}, Source: reap.Source{Architecture: experts.Architecture}}
+	plan := &reap.Plan{NumExperts: experts.Count, Layers: map[int][]int{}, Source: reap.Source{Architecture: experts.Architecture},
+		Rules: reap.Rules{DroppedIDs: reap.NearestKept}}
 	proof, _ := verify.Prove(r.job.Pin, source, verify.ProveOptions{})
 	for _, layer := range proof.Layers {
 		block, err := strconv.Atoi(strings.TrimPrefix(layer.Layer, "blk."))

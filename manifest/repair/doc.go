@@ -13,6 +13,7 @@ package repair
 import (
 	"errors"
 	"os"
+	"strings"
 
 	"ggufreap/gguf"
 	"ggufreap/manifest"
@@ -151,14 +152,24 @@ func (job *Job) Others() []string {
 	return names
 }
 
-// HeaderNotes say where the headers come from that the files' own were not held against a copy
-// of.
+// HeaderNotes say of files where their headers come from, where neither a copy has them nor the
+// sum of the whole file tells.
 func (job *Job) HeaderNotes() []string {
-	var notes []string
+	var made, own []string
 	for _, f := range job.files {
-		if f.note != "" {
-			notes = append(notes, f.name+": "+f.note)
+		switch {
+		case f.made:
+			made = append(made, f.name)
+		case f.own && f.sum == nil:
+			own = append(own, f.name)
 		}
+	}
+	var notes []string
+	if len(made) > 0 {
+		notes = append(notes, strings.Join(made, ", ")+": the header is made anew, of what the pin and the source say")
+	}
+	if len(own) > 0 {
+		notes = append(notes, strings.Join(own, ", ")+": the header is taken as right, since all in it is as the pin says")
 	}
 	return notes
 }

@@ -27,8 +27,8 @@ type file struct {
 	tensors []place
 	data    int64       // where the header ends
 	frame   io.ReaderAt // header and what lies between tensors; nil where the sum alone tells
-	made    bool        // the header was made anew
-	note    string      // of the header
+	made    bool        // the header is made anew
+	own     bool        // the header is that of the file itself
 }
 
 // A place is where a pinned tensor's data lie in its file.

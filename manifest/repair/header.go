@@ -119,7 +119,7 @@ func (job *Job) likeOwn(f *file, i int, pinned map[string]*manifest.Tensor) bool
 		return false
 	}
 	f.tensors, f.data, f.frame = places, g.DataOffset, headerBytes(header)
-	f.note = "its own header was taken as right: all in it is as the pin says"
+	f.own = true
 	return true
 }
 
@@ -218,7 +218,6 @@ func (l *layouts) describe(f *file, i int, pinned map[string]*manifest.Tensor) e
 		f.tensors = append(f.tensors, place{shard.DataOffset + shard.Offsets[k], pinned[v.Name]})
 	}
 	f.data, f.frame, f.made = shard.DataOffset, headerBytes(header.Bytes()), true
-	f.note = "its header was made anew, of what the pin and the source say"
 	return nil
 }
 
