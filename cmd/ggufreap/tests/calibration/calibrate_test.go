@@ -70,11 +70,11 @@ func fails(t *testing.T, want string, args ...string) {
 // was measured and by what.
 func TestCalibrateToRelease(t *testing.T) {
 	model := trained(t, "dots1-trained-Q8_0.gguf")
-	prose, code := head(t, "prose.calib.txt", 6000), head(t, "code.calib.txt", 6000)
+	prose, code := head(t, "prose.calib.txt", 3000), head(t, "code.calib.txt", 3000)
 	withEngine(t)
 	t.Chdir(t.TempDir())
 	said := programtest.Succeed(t, "calibrate", "--threads", "1", "--text", "prose="+prose, "--text", "code="+code, "--keep", "16", "-o", "s.npz", model)
-	for _, want := range []string{"96 of 96 got a token, in 3 layers", "text            prose, 6,000 tokens", "llama.cpp 0.5.0", "agreement       two halves"} {
+	for _, want := range []string{"96 of 96 got a token, in 3 layers", "text            prose, 3,000 tokens", "llama.cpp 0.5.0", "agreement       two halves"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("calibrate says\n%swant %q", said, want)
 		}
@@ -84,7 +84,7 @@ func TestCalibrateToRelease(t *testing.T) {
 	}
 	for _, scores := range []string{"s.npz", "s.json"} {
 		said := programtest.Succeed(t, "plan", "--keep", "16", "--from", scores, "-o", scores+".plan", model)
-		if !strings.Contains(said, "measured on text") || !strings.Contains(said, "12,000 tokens") || !strings.Contains(said, "llama.cpp 0.5.0") {
+		if !strings.Contains(said, "measured on text") || !strings.Contains(said, "6,000 tokens") || !strings.Contains(said, "llama.cpp 0.5.0") {
 			t.Errorf("plan of %s says\n%s", scores, said)
 		}
 	}
@@ -207,9 +207,9 @@ func TestCalibrateChat(t *testing.T) {
 		}
 	}
 	fails(t, "has no chat template", "calibrate", "--text", "chat.jsonl", "-o", "none.npz", "K3.gguf")
-	programtest.Succeed(t, "calibrate", "--text", "chat.jsonl", "-o", "own.npz", "Chatty.gguf")
-	programtest.Succeed(t, "calibrate", "--text", "chat.jsonl", "--template", "chatml", "-o", "named.npz", "K3.gguf")
-	programtest.Succeed(t, "calibrate", "--text", "chat.txt", "--special", "-o", "plain.npz", "K3.gguf")
+	programtest.Succeed(t, "calibrate", "--threads", "1", "--text", "chat.jsonl", "-o", "own.npz", "Chatty.gguf")
+	programtest.Succeed(t, "calibrate", "--threads", "1", "--text", "chat.jsonl", "--template", "chatml", "-o", "named.npz", "K3.gguf")
+	programtest.Succeed(t, "calibrate", "--threads", "1", "--text", "chat.txt", "--special", "-o", "plain.npz", "K3.gguf")
 	if !bytes.Equal(programtest.ReadFile(t, "own.npz"), programtest.ReadFile(t, "named.npz")) || !bytes.Equal(programtest.ReadFile(t, "named.npz"), programtest.ReadFile(t, "plain.npz")) {
 		t.Error("the template and its text give other scores")
 	}
@@ -283,7 +283,7 @@ func TestCalibrateRefuses(t *testing.T) {
 	gating := gguftest.K3(gguftest.K3Options{Experts: 64, Used: 4}).Clone()
 	gating.Metadata.Set(gating.Metadata.ArchKey("expert_gating_func"), gguf.Uint32Value(99))
 	programtest.Write(t, gating, gguf.Split{})
-	fails(t, "fatal error", "calibrate", "--self-text", "90", "-o", "s.npz", "K3.gguf")
+	fails(t, "fatal error", "calibrate", "--threads", "1", "--self-text", "90", "-o", "s.npz", "K3.gguf")
 	if left, _ := filepath.Glob("s.*"); len(left) > 0 {
 		t.Errorf("files are left: %q", left)
 	}
@@ -354,14 +354,14 @@ func TestCalibratePrints(t *testing.T) {
 	model := trained(t, "dots1-trained-Q8_0.gguf")
 	withEngine(t)
 	t.Chdir(t.TempDir())
-	programtest.Succeed(t, "calibrate", "--self-text", "300", "-o", "s.json", model)
+	programtest.Succeed(t, "calibrate", "--threads", "1", "--self-text", "300", "-o", "s.json", model)
 	written, err := filepath.Glob("*")
 	if err != nil || len(written) != 3 {
 		t.Errorf("%q were written (%v)", written, err)
 	}
 	os.Mkdir("empty", 0o777)
 	t.Chdir("empty")
-	if said := programtest.Succeed(t, "calibrate", "--self-text", "300", "-o", "-", model); said != strings.Replace(string(programtest.ReadFile(t, "../s.json")), `"s.self.jsonl"`, `"self.jsonl"`, 1) {
+	if said := programtest.Succeed(t, "calibrate", "--threads", "1", "--self-text", "300", "-o", "-", model); said != strings.Replace(string(programtest.ReadFile(t, "../s.json")), `"s.self.jsonl"`, `"self.jsonl"`, 1) {
 		t.Errorf("printed:\n%.2000s", said)
 	}
 	if written, _ := filepath.Glob("*"); len(written) > 0 {
@@ -393,7 +393,7 @@ func TestCalibrateChecksItsOutput(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if r := programtest.Run(t, "calibrate", "--ctx", "300", "--self-text", "40", "-o", "long.npz", model); r.Code != programtest.OK || !strings.Contains(r.Stderr, "--ctx 300 is more than the 256 tokens") {
+	if r := programtest.Run(t, "calibrate", "--threads", "1", "--ctx", "300", "--self-text", "40", "-o", "long.npz", model); r.Code != programtest.OK || !strings.Contains(r.Stderr, "--ctx 300 is more than the 256 tokens") {
 		t.Errorf("chunks longer than the model was trained on: exit %d: %s", r.Code, r.Stderr)
 	}
 }
