@@ -2,10 +2,9 @@ package gguf
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A Type is a ggml tensor type id as stored in a file. An id that this package does
@@ -159,10 +158,8 @@ func (t Type) Hint() string {
 
 // ParseType reads what [Type.String] prints; the letter case of a name does not matter.
 func ParseType(s string) (Type, error) {
-	for _, t := range append(Types(), slices.Sorted(maps.Keys(ikTypes))...) {
-		if strings.EqualFold(t.String(), s) {
-			return t, nil
-		}
+	if t, ok := typesByName()[strings.ToLower(s)]; ok {
+		return t, nil
 	}
 	if id, ok := strings.CutPrefix(s, "unknown("); ok {
 		if n, err := strconv.ParseUint(strings.TrimSuffix(id, ")"), 10, 32); err == nil && strings.HasSuffix(id, ")") {
@@ -171,6 +168,19 @@ func ParseType(s string) (Type, error) {
 	}
 	return 0, fmt.Errorf("%q is not a ggml type", s)
 }
+
+// typesByName has the types that are known by their names, no two of which are the same, in
+// lower case.
+var typesByName = sync.OnceValue(func() map[string]Type {
+	names := map[string]Type{}
+	for _, t := range Types() {
+		names[strings.ToLower(t.String())] = t
+	}
+	for t, info := range ikTypes {
+		names[strings.ToLower(info.Name)] = t
+	}
+	return names
+})
 
 // Types lists the types of ggml in order of their ids.
 func Types() []Type {

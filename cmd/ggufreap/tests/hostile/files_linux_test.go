@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/zstd"
 
 	"ggufreap/gguf"
@@ -93,7 +94,7 @@ func packed(head, part string, n int64) func(string) error {
 			return err
 		}
 		defer f.Close()
-		z, err := zstd.NewWriter(f, zstd.WithEncoderConcurrency(1))
+		z, err := zstd.NewWriter(f, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
 		if err != nil {
 			return err
 		}
@@ -119,6 +120,7 @@ func archive(members map[string]io.Reader) func(string) error {
 		}
 		defer f.Close()
 		z := zip.NewWriter(f)
+		z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestSpeed) })
 		for _, name := range slices.Sorted(maps.Keys(members)) {
 			w, err := z.Create(name)
 			if err != nil {
