@@ -33,6 +33,10 @@ func (s *subject) readScores(con *ui.Console, c *cli.Context) error {
 	if s.plan == nil || s.source == nil {
 		return nil
 	}
+	if s.plan.Criterion.Name == reap.Given {
+		con.Notef("%s is lists alone: --scores FILE brings scores to draw", text.Safe(s.name))
+		return nil
+	}
 	info, known := reap.FindCriterion(s.plan.Criterion.Name)
 	if !known || info.Evidence == reap.Measured {
 		con.Warnf("the plan's scores, by %s, are in no file that was given: --scores FILE", text.Safe(s.plan.Criterion.Name))

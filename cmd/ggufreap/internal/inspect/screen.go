@@ -154,7 +154,7 @@ func showLayers(con *ui.Console, in *Inspection) {
 	con.Field("experts", "%s", strings.Join(expertParts(x), ", "))
 	con.Field("pruning", "%s: %s", x.Standing, reap.Standing(x.Standing).Meaning())
 	if x.SlabBytes != nil {
-		con.Field("one expert", "%s in %s", text.Size(*x.SlabBytes), text.Count(x.Layers, "layer"))
+		con.Field("one expert", "%s in %s together", text.Size(*x.SlabBytes), text.Count(x.Layers, "layer"))
 	}
 }
 
