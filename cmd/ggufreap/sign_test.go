@@ -201,6 +201,22 @@ func TestForgedSignatures(t *testing.T) {
 	}
 }
 
+// TestSignedReleaseWithoutAShard wants a shard that is lost to be one finding: what was signed
+// still says what it said.
+func TestSignedReleaseWithoutAShard(t *testing.T) {
+	signedRelease(t)
+	shards, err := filepath.Glob("release/*.gguf")
+	if err != nil || len(shards) < 2 {
+		t.Fatal(shards, err)
+	}
+	succeed(t, "sign", "--ssh-key", "id", "--provenance", "release")
+	os.Remove(shards[1])
+	r := ggufreap(t, "verify", "--signer", "allowed", "release")
+	if r.code != exitDiffers || !strings.Contains(r.stdout, filepath.Base(shards[1])+": is listed and not there") || strings.Contains(r.stdout, "\nsignature  ") {
+		t.Errorf("exit %d\n%s", r.code, r.stdout)
+	}
+}
+
 func TestSignRefuses(t *testing.T) {
 	signedRelease(t)
 	outside(t, "", "ssh-keygen", "-q", "-t", "ed25519", "-N", "secret", "-f", "locked")

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/x509"
@@ -14,6 +15,7 @@ import (
 	"ggufreap/gguf"
 	"ggufreap/gguf/words"
 	"ggufreap/manifest"
+	"ggufreap/manifest/lists"
 	"ggufreap/manifest/sign"
 )
 
@@ -206,9 +208,10 @@ func (v *verifier) checkProvenance() {
 		v.report.find(KindSignature, sign.ProvenanceName, err.Error())
 		return
 	}
-	var files []sign.File
-	for _, s := range v.listed {
-		files = append(files, sign.File{Name: s.Name, SHA256: s.SHA256})
+	files, err := v.listedFiles()
+	if err != nil {
+		v.report.find(KindSignature, sign.ProvenanceName, err.Error())
+		return
 	}
 	facts := p.Parameters
 	if m := v.main(); m != nil && v.options.Trust.Facts != nil {
@@ -230,6 +233,27 @@ func (v *verifier) checkProvenance() {
 	default:
 		v.report.gap("who signed "+sign.ProvenanceName+", which "+states, "whether it was somebody you trust, and what it states is so")
 	}
+}
+
+// listedFiles are all files that the list of sums names, those that are not there too: a
+// statement of them is no wrong one.
+func (v *verifier) listedFiles() ([]sign.File, error) {
+	if !v.hasList {
+		return nil, nil
+	}
+	text, err := v.listText()
+	if err != nil {
+		return nil, err
+	}
+	sums, err := lists.ReadSums(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	files := make([]sign.File, len(sums))
+	for i, s := range sums {
+		files[i] = sign.File{Name: s.Name, SHA256: s.SHA256}
+	}
+	return files, nil
 }
 
 // readProvenance reads the statement, and reports whether somebody who is trusted signed it.

@@ -18,7 +18,7 @@ import (
 // Facts are the parameters that a model's own keys state, its source aside.
 func Facts(m *gguf.Model) sign.Parameters {
 	md := m.Metadata()
-	p := sign.Parameters{Command: "reshard", Shards: len(m.Files)}
+	p := sign.Parameters{Command: "reshard", Shards: m.Shards}
 	if p.PlanDigest = md.Text(reap.KeyPlan); p.PlanDigest == "" {
 		return p
 	}
