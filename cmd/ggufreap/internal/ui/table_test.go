@@ -28,6 +28,21 @@ func TestTableFitsTheTerminal(t *testing.T) {
 			"                           same name\n    5  k                   v\n",
 		30: "    n  key\n    value\n1,234  general.source.url\n    Qwen and others of the\n    same name\n    5  k\n    v\n",
 		20: "    n  key\n    value\n1,234  general.\n       source.url\n    Qwen and others\n    of the same name\n    5  k\n    v\n",
+		12: "n      1,234\nkey    genera\n       l.\n       source\n       .url\nvalue  Qwen\n       and\n       others\n       of the\n       same\n       name\n\nn      5\nkey    k\nvalue  v\n\n",
+	} {
+		if got := onTerminal(width, func(con *Console) { con.Table("", cols, rows) }); got != want {
+			t.Errorf("%d columns, got:\n%swant:\n%s", width, got, want)
+		}
+	}
+}
+
+// A table of numbers alone, which cannot be broken, is a list where it does not fit.
+func TestNumbersOnANarrowTerminal(t *testing.T) {
+	cols := []table.Column{table.Right("keep"), table.Right("bytes left"), table.Right("saved")}
+	rows := slices.Values([][]string{{"568 of 896", "15,778,224", "36.1 %"}})
+	for width, want := range map[int]string{
+		33: "      keep  bytes left   saved\n568 of 896  15,778,224  36.1 %\n",
+		30: "keep        568 of 896\nbytes left  15,778,224\nsaved       36.1 %\n\n",
 	} {
 		if got := onTerminal(width, func(con *Console) { con.Table("", cols, rows) }); got != want {
 			t.Errorf("%d columns, got:\n%swant:\n%s", width, got, want)

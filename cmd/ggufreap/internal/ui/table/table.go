@@ -29,6 +29,7 @@ type Table struct {
 	titles []string
 	widths []int
 	below  int // columns that the last one has on lines of its own, 0 if it stands beside the others
+	listed int // columns of a terminal too narrow for any table: each cell stands on a line of its own, behind its title
 }
 
 const (
@@ -41,7 +42,8 @@ const (
 
 // New lays a table out. The rows are walked once, to measure, so that a long table needs
 // no memory. At most most columns are taken, if that can be, unless it is 0: text is broken
-// within its column; a last column for which there is no room at all goes below the others.
+// within its column; a last column for which there is no room at all goes below the others; and
+// where there is none for those, each row is a list of its cells.
 func New(cols []Column, rows iter.Seq[[]string], most int) *Table {
 	f := &Table{cols: cols, titles: make([]string, len(cols)), widths: make([]int, len(cols))}
 	for i, c := range cols {
@@ -57,8 +59,13 @@ func New(cols []Column, rows iter.Seq[[]string], most int) *Table {
 	return f
 }
 
-// head writes the titles.
-func (f *Table) Titles() []string { return f.Lines(f.titles) }
+// Titles writes the titles, unless each cell has its own.
+func (f *Table) Titles() []string {
+	if f.listed > 0 {
+		return nil
+	}
+	return f.Lines(f.titles)
+}
 
 func (f *Table) measure(row []string) {
 	for i, cell := range row {
@@ -78,7 +85,13 @@ func (f *Table) fit(most int) {
 		copy(f.widths, natural)
 		f.widths[last] = 0
 	}
-	narrow(f.cols[:last], f.widths[:last], most, narrowestText)
+	beside := len(f.cols)
+	if f.below > 0 {
+		beside = last
+	}
+	if !narrow(f.cols[:beside], f.widths[:beside], most, narrowestText) {
+		f.listed, f.below = most, 0
+	}
 }
 
 // narrow takes from the widest columns of text until all fit, but leaves each at least
@@ -105,6 +118,9 @@ func narrow(cols []Column, widths []int, most, least int) bool {
 
 // Lines writes a row, on one line if its cells fit their columns.
 func (f *Table) Lines(row []string) []string {
+	if f.listed > 0 {
+		return f.list(row)
+	}
 	cells := make([][]string, len(row))
 	height := 1
 	for i, cell := range row {
@@ -133,6 +149,26 @@ func (f *Table) Lines(row []string) []string {
 		lines = append(lines, strings.Repeat(" ", belowIndent)+line)
 	}
 	return lines
+}
+
+// list writes a row as its cells, each behind its title, and an empty line.
+func (f *Table) list(row []string) []string {
+	var lines []string
+	indent := 0
+	for _, title := range f.titles {
+		indent = max(indent, text.Columns(title)+columnGap)
+	}
+	for i, cell := range row {
+		title := f.titles[i]
+		if cell == "" {
+			continue
+		}
+		for _, part := range text.Break(cell, max(f.listed-indent, narrowestText)) {
+			lines = append(lines, title+strings.Repeat(" ", indent-text.Columns(title))+part)
+			title = ""
+		}
+	}
+	return append(lines, "")
 }
 
 // line joins the nth lines of cells.
