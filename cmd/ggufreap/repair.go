@@ -176,8 +176,11 @@ func (r *repairing) find(c *cli.Context) error {
 	var err error
 	r.damage, err = repair.Find(c.Context, r.job)
 	checked.Finish()
-	if errors.Is(err, repair.ErrInUse) {
-		err = hint.With(err, "wait for it to end")
+	switch {
+	case errors.Is(err, repair.ErrInUse):
+		return hint.With(err, "wait for it to end")
+	case errors.Is(err, repair.ErrHeader):
+		return hint.With(err, "a copy of the same file has it: name its place with one more --from")
 	}
 	return err
 }

@@ -186,6 +186,12 @@ func TestRepairOfAnEditedRelease(t *testing.T) {
 			p.repair("--from", files[0])
 		}
 	}
+	for _, in := range []string{"kimi-k3", "general.architecture", "tokenizer.ggml.tokens", "output_norm.weight"} {
+		p.change(first, func(d []byte) []byte { d[bytes.Index(d, []byte(in))+3] ^= 1; return d })
+		if printed := p.repair("--from", files[0]); !strings.Contains(printed, "the header is made anew") {
+			t.Errorf("%s: prints\n%s", in, printed)
+		}
+	}
 	for _, what := range []string{"header", "empty"} {
 		p.change(first, fileDamages[what])
 		damaged := folder(t, out)

@@ -91,13 +91,10 @@ func (r *repairing) derive(c *cli.Context, s *repair.Source) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Name, err)
 	}
-	source, err := r.sourcePin()
-	if err != nil {
-		return err
-	}
+	source := r.sourcePin()
 	var reasons []error
 	for _, find := range []func() (*reap.Plan, error){
-		func() (*reap.Plan, error) { return r.ownPlan() },
+		r.ownPlan,
 		func() (*reap.Plan, error) { return r.provenPlan(experts, source) },
 	} {
 		plan, err := find()
@@ -105,8 +102,8 @@ func (r *repairing) derive(c *cli.Context, s *repair.Source) error {
 			s.Views, err = reap.Views(c.Context, s.Model, experts, plan)
 		}
 		if err == nil {
-			s.Metadata, err = r.derivedMetadata(s.Model, experts, plan, source)
-			return err
+			s.Metadata = r.derivedMetadata(s.Model, experts, plan, source)
+			return nil
 		}
 		reasons = append(reasons, err)
 	}
@@ -125,12 +122,12 @@ func (r *repairing) ownPlan() (*reap.Plan, error) {
 
 // sourcePin reads the pin of the source that lies in the folder, nil where there is none that can
 // be read.
-func (r *repairing) sourcePin() (*manifest.Pin, error) {
+func (r *repairing) sourcePin() *manifest.Pin {
 	pin, err := manifest.ReadPin(filepath.Join(r.dir, release.SourcePinName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		r.con.Warnf("passed over: %v", err)
 	}
-	return pin, nil
+	return pin
 }
 
 // provenPlan finds out which experts of its source the pinned model keeps, by the digests of both.
@@ -151,9 +148,9 @@ func (r *repairing) provenPlan(experts *reap.Experts, source *manifest.Pin) (*re
 	return plan, nil
 }
 
-// derivedMetadata returns the metadata of the pinned model, nil where plan and source do not give
-// all of it: flags may have added to it when it was pruned.
-func (r *repairing) derivedMetadata(m *gguf.Model, experts *reap.Experts, plan *reap.Plan, source *manifest.Pin) (*gguf.Metadata, error) {
+// derivedMetadata returns the metadata of the pinned model, as far as plan and source give it: flags
+// may have added to it when it was pruned. It is nil where they give none.
+func (r *repairing) derivedMetadata(m *gguf.Model, experts *reap.Experts, plan *reap.Plan, source *manifest.Pin) *gguf.Metadata {
 	full := reap.Provenance{Plan: plan}
 	if document, err := planfile.Encode(plan); err == nil {
 		if identity, err := planfile.Identity(document, plan); err == nil {
@@ -168,21 +165,28 @@ func (r *repairing) derivedMetadata(m *gguf.Model, experts *reap.Experts, plan *
 			bases = append(bases, *repo)
 		}
 	}
-	for _, provenance := range []reap.Provenance{full, pinned, {}} {
+	if base := r.job.Pin.Declared.BaseModel; base != nil {
+		bases = append(bases, *base)
+	}
+	var closest *gguf.Metadata
+	for _, provenance := range []reap.Provenance{pinned, full, {}} {
 		for _, base := range bases {
 			md, err := reap.Metadata(m, experts, plan, provenance)
 			if err != nil {
-				return nil, nil
+				return nil
 			}
 			if base != "" && edit.AddBase(md, base) != nil {
 				continue
 			}
 			if digest, err := manifest.MetadataDigest(md); err == nil && digest == r.job.Pin.MetadataDigest {
-				return md, nil
+				return md
+			}
+			if closest == nil {
+				closest = md
 			}
 		}
 	}
-	return nil, nil
+	return closest
 }
 
 // statedSums returns the sums of a model's files that the hub lists, by name.

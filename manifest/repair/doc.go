@@ -22,6 +22,9 @@ import (
 // ErrInUse says that another run repairs the same folder.
 var ErrInUse = errors.New("another run repairs the files of this folder")
 
+// ErrHeader says that nothing tells how a file begins, and with that where its tensors lie.
+var ErrHeader = errors.New("its header is damaged or not there, and cannot be made anew")
+
 // JournalName is the file that marks a folder in which a repair has not ended.
 const JournalName = "REPAIR.jsonl"
 

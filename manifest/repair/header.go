@@ -25,7 +25,7 @@ func (job *Job) describe() error {
 			continue
 		}
 		if err := layouts.describe(f, i, pinned); err != nil {
-			return fmt.Errorf("%s: its header is damaged or not there, and cannot be made anew: %w", job.path(f.name), err)
+			return fmt.Errorf("%s: %w: %w", job.path(f.name), ErrHeader, err)
 		}
 	}
 	return job.checkPlaced()
@@ -246,8 +246,8 @@ func (job *Job) layOut() (*gguf.Layout, error) {
 	return nil, errors.Join(reasons...)
 }
 
-// ownMetadata returns the metadata in the first file of the folder, nil unless it is the pinned
-// one.
+// ownMetadata returns the metadata in the first file of the folder, be it right or not; nil where
+// it cannot be read.
 func (job *Job) ownMetadata() *gguf.Metadata {
 	r, err := job.openPadded(job.files[0].name)
 	if err != nil {
@@ -262,23 +262,72 @@ func (job *Job) ownMetadata() *gguf.Metadata {
 	if n, _ := r.ReadAt(header, 0); n < len(header) {
 		return nil
 	}
-	if g, err = gguf.NewFile(g.Name, header, g.Size); err != nil || pairsDiffer(job.Pin, g.Metadata) != nil {
+	if g, err = gguf.NewFile(g.Name, header, g.Size); err != nil {
 		return nil
 	}
 	return g.Metadata
 }
 
+// mendedMetadata returns the pinned metadata: what the file has, or what a source has, or, where
+// only values and a name in the file are wrong, that with right ones in their places.
+func mendedMetadata(pin *manifest.Pin, own, source *gguf.Metadata) (*gguf.Metadata, error) {
+	if own != nil && pairsDiffer(pin, own) == nil {
+		return own, nil
+	}
+	if source == nil {
+		return nil, errors.New("not all of the metadata follows from it and from the plan")
+	}
+	err := pairsDiffer(pin, source)
+	if err == nil || own == nil {
+		return source, err
+	}
+	mended, errOwn := mendValues(pin, own, source)
+	if errOwn != nil {
+		return nil, err
+	}
+	if errOwn := pairsDiffer(pin, mended); errOwn != nil {
+		return nil, errOwn
+	}
+	return mended, nil
+}
+
+// mendValues returns metadata with the source's values in the places of those that are not pinned,
+// and the pinned name in the place of the only one that is not.
+func mendValues(pin *manifest.Pin, own, source *gguf.Metadata) (*gguf.Metadata, error) {
+	pairs, err := manifest.PinPairs(own)
+	if err != nil {
+		return nil, err
+	}
+	wrong, strange, missing := map[string]bool{}, []string{}, []string{}
+	for _, c := range manifest.ComparePairs(pin.Metadata, pairs) {
+		switch c.Change {
+		case manifest.Added:
+			strange = append(strange, c.Key)
+		case manifest.Removed:
+			missing = append(missing, c.Key)
+		default:
+			wrong[c.Key] = true
+		}
+	}
+	mended := gguf.NewMetadata()
+	for key, v := range own.All() {
+		if len(strange) == 1 && len(missing) == 1 && key == strange[0] {
+			key = missing[0]
+		}
+		if theirs, ok := source.Get(key); ok && wrong[key] {
+			v = theirs
+		}
+		mended.Set(key, v)
+	}
+	return mended, nil
+}
+
 // ordered is what is written to make the pinned model, in the order of the pin; own is the
-// metadata that it has, if that is right.
+// metadata that it has.
 func (s *Source) ordered(pin *manifest.Pin, own *gguf.Metadata) (gguf.Contents, error) {
 	c := s.contents()
-	if own != nil {
-		c.Metadata = own
-	}
-	if c.Metadata == nil {
-		return c, errors.New("not all of the metadata follows from it and from the plan")
-	}
-	if err := pairsDiffer(pin, c.Metadata); err != nil {
+	var err error
+	if c.Metadata, err = mendedMetadata(pin, own, c.Metadata); err != nil {
 		return c, err
 	}
 	if pin.Artifact.ByteOrder != "little" {

@@ -22,7 +22,8 @@ type Source struct {
 	// Views are the tensors that are made of the model, where they are not its own, in the
 	// order of the pin; nil for its own.
 	Views []gguf.View
-	// Metadata is what goes with Views; nil where nobody knows.
+	// Metadata is what goes with Views, as far as is known; nil where nobody knows. What the pin
+	// does not say of it is not believed.
 	Metadata *gguf.Metadata
 
 	views map[string]gguf.View // of the pinned tensors
