@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,7 +59,10 @@ func checkNamed(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s: %w", Variable, err)
+		if e, ok := errors.AsType[*fs.PathError](err); ok {
+			err = e.Err
+		}
+		return hint.With(fmt.Errorf("%s is %s: %w", Variable, text.Safe(path), err), "it names the program ggufreap-engine")
 	case info.IsDir():
 		return hint.With(fmt.Errorf("%s is %s, a folder: it names the engine program", Variable, text.Safe(path)),
 			"GGUFREAP_LLAMA_LIB names the folder of the llama.cpp libraries")

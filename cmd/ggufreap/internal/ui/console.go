@@ -6,6 +6,7 @@ package ui
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -151,7 +152,7 @@ func (con *Console) errLines(said string) []string {
 // errorText leaves out the name of the system call that stands before a path.
 func errorText(err error) string {
 	err = hint.Without(err)
-	if e, ok := err.(*fs.PathError); ok {
+	if e, ok := errors.AsType[*fs.PathError](err); ok && e.Error() == err.Error() {
 		return fmt.Sprintf("%s: %v", text.Safe(e.Path), e.Err)
 	}
 	return err.Error()

@@ -3,6 +3,7 @@ package ui
 import (
 	"bytes"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -32,6 +33,18 @@ func TestErrorsAreBounded(t *testing.T) {
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	if n := len(lines); n != maxErrorLines+3 || lines[maxErrorLines] != "ggufreap: error: and 60 lines more" || lines[n-1] != "ggufreap: hint: two" {
 		t.Errorf("%d lines, the last are %q", n, lines[max(0, n-3):])
+	}
+}
+
+// TestErrorsNameNoSystemCall has the error of a path, also one that was joined with others.
+func TestErrorsNameNoSystemCall(t *testing.T) {
+	_, err := os.Stat("none")
+	for _, err := range []error{err, errors.Join(err, nil), hint.With(err, "a hint")} {
+		var out bytes.Buffer
+		New(nil, &out, &out).Fail(err)
+		if !strings.HasPrefix(out.String(), "ggufreap: error: none: ") {
+			t.Errorf("%#v is printed as %q", err, out.String())
+		}
 	}
 }
 
