@@ -139,7 +139,7 @@ func describeRecord(con *ui.Console, record *parts.Record) {
 	for _, f := range record.Files {
 		bytes += f.Size
 	}
-	con.Field("part", "%d of %d: %s of %d, %s", record.Part, record.Parts, text.Files(len(record.Files)), record.Artifact.Shards, text.Size(bytes))
+	con.Field("part", "%d of %d: %s of %d, %s", record.Part, record.Parts, text.Count(len(record.Files), "shard"), record.Artifact.Shards, text.Size(bytes))
 	for _, f := range record.Files {
 		con.Field("sha256", "%s %s", f.SHA256, text.Safe(f.Name))
 	}

@@ -129,7 +129,7 @@ func DescribePart(con *ui.Console, r *Release, share stage.Share, record *parts.
 	for _, i := range shards {
 		bytes += r.Layout.Shards[i].Size
 	}
-	con.Field("part", "%d of %d: %s of %d, %s", share.Part, share.Parts, text.Files(len(shards)), len(r.Layout.Shards), text.Size(bytes))
+	con.Field("part", "%d of %d: %s of %d, %s", share.Part, share.Parts, text.Count(len(shards), "shard"), len(r.Layout.Shards), text.Size(bytes))
 	if len(shards) > 0 {
 		con.Printf("\n")
 		con.Table("", []table.Column{table.Left("file"), table.Right("tensors"), table.Right("bytes")}, func(yield func([]string) bool) {
