@@ -59,7 +59,7 @@ func TestTab(t *testing.T) {
 	completionFolder(t)
 	for shell, begin := range map[string]string{
 		"bash --norc --noprofile -i": "source ./bash\n",
-		"zsh -f -i":                  "autoload -Uz compinit; compinit -D -u; source ./zsh\n",
+		"zsh -f -i":                  "autoload -Uz compinit; compinit -u -d ./dump; source ./zsh\n",
 	} {
 		name, _, _ := strings.Cut(shell, " ")
 		t.Run(name, func(t *testing.T) {
