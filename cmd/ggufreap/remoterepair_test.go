@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"ggufreap/cmd/ggufreap/internal/programtest"
+	"ggufreap/gguf/gguftest"
 )
 
 // TestRepairFromTheHub flips one byte of an expert: with a pin one expert travels, with the
@@ -100,13 +101,14 @@ func (w *bitFlip) Write(p []byte) (int, error) {
 // experts on its way: with the source's pin it is noticed as it arrives and fetched again, and
 // when it is wrong each time the run ends and nothing is published.
 func TestBadPartIsFetchedAgain(t *testing.T) {
-	h, files := programtest.OnHub(t, programtest.WideExperts(), 5)
+	const experts = 12
+	h, files := programtest.OnHub(t, gguftest.K3(gguftest.K3Options{Name: "wide", Experts: experts, Used: 4, Layers: 3, Latent: 512, Width: 256}), 5)
 	dir := t.TempDir()
 	pin, first := filepath.Join(dir, "pin.json.zst"), h.File(filepath.Base(files[0]))
 	succeed(t, "pin", "-o", pin, files[0])
 	m := openModel(t, files[0])
 	for _, command := range [][]string{
-		{"prune", "--keep", "12", "--source-pin", pin},
+		{"prune", "--keep", "5", "--source-pin", pin},
 		{"reshard", "--shards", "3", "--source-pin", pin},
 	} {
 		local := filepath.Join(dir, command[0])
@@ -122,7 +124,7 @@ func TestBadPartIsFetchedAgain(t *testing.T) {
 			if pruned := openModel(t, filepath.Join(local)); command[0] == "prune" && strings.HasPrefix(name, "blk.") {
 				kept = keptExpert(t, tensor, pruned.Tensor(name))
 			}
-			bad := tensor.DataOffset() + tensor.Size/32*int64(kept) + 1
+			bad := tensor.DataOffset() + tensor.Size/experts*int64(kept) + 1
 			for _, times := range []int64{1, 99} {
 				var flipped atomic.Int64
 				h.Fault = func(w http.ResponseWriter, r *http.Request) bool {
