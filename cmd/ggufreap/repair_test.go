@@ -401,6 +401,12 @@ func TestRepairKeepsOtherModels(t *testing.T) {
 			t.Errorf("%s: files were changed", tc.words)
 		}
 	}
+	h.AddFolder(t, "org/small", "", filepath.Dir(good[0])) // under the same names
+	small := folder(t, filepath.Dir(moe[0]))
+	refuse(t, "is not a damaged file but another one", "repair", "--from", "hf://org/small", filepath.Dir(moe[0]))
+	if !maps.Equal(folder(t, filepath.Dir(moe[0])), small) {
+		t.Error("files were changed by sums alone")
+	}
 	// The hub has another revision than the one of which the list is.
 	h.AddFolder(t, "org/K3", "", filepath.Dir(other[0]))
 	dir := filepath.Dir(good[0])

@@ -103,6 +103,9 @@ func (job *Job) compare(ctx context.Context, f *file, w *pass.Worker, count io.W
 	case right:
 		damage.Whole = false
 	case f.frame == nil:
+		if err := f.checkSame(r); err != nil {
+			return nil, damage, fmt.Errorf("%s: %w", job.path(f.name), err)
+		}
 		return wholeFile(f), damage, nil
 	default:
 		if ranges, err = f.wrong(r, checks, got); err != nil {
@@ -160,6 +163,29 @@ func (f *file) checkDamaged(r *padded, checks []*tensorCheck) error {
 		return nil
 	}
 	return fmt.Errorf("is not a damaged file but another one: its header is sound, and of its %d tensors none is what the pin says; remove it to have the right one fetched whole", len(checks))
+}
+
+// checkSame refuses, where sums alone tell what is right, a file that is complete by a sound header
+// and should by that have another size.
+func (f *file) checkSame(r *padded) error {
+	if r.file == nil {
+		return nil
+	}
+	g, err := gguf.NewFile(f.name, r, r.size)
+	if err != nil || g.Err() != nil || len(g.Tensors) == 0 {
+		return nil
+	}
+	var end int64
+	for _, t := range g.Tensors {
+		if t.Opaque { // its header does not tell where it ends
+			return nil
+		}
+		end = max(end, t.DataOffset()+t.Size)
+	}
+	if end <= f.size && f.size-end < g.Alignment {
+		return nil
+	}
+	return fmt.Errorf("is not a damaged file but another one: by its sound header it ends at byte %d, want %d; remove it to have the right one fetched whole", end, f.size)
 }
 
 // wholeFile is all of a file, in steps.
