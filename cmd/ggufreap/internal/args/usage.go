@@ -64,11 +64,14 @@ func ExplainUsage(err error, cmd *cli.Command) error {
 		if file := "-" + name; isFile(file) {
 			return hint.With(err, "a file of this name is given as %s", ShellQuote("./"+file))
 		}
+		if longer := endingIn("-"+strings.TrimLeft(name, "-"), flagNames(cmd)); longer != "" {
+			return hint.With(err, "did you mean %s? see: ggufreap help %s", longer, cmd.Name)
+		}
 		if near := Closest(name, flagNames(cmd)); near != "" {
 			return hint.With(err, "did you mean %s?", dashed(near))
 		}
-		if longer := endingIn("-"+strings.TrimLeft(name, "-"), flagNames(cmd)); longer != "" {
-			return hint.With(err, "did you mean %s? see: ggufreap help %s", longer, cmd.Name)
+		if other := elsewhere(strings.TrimLeft(name, "-"), flagNames(cmd)); other != "" {
+			return hint.With(err, "did you mean %s? see: ggufreap help %s", dashed(other), cmd.Name)
 		}
 		return hint.With(err, "see: ggufreap help %s", cmd.Name)
 	}
@@ -82,6 +85,41 @@ func ExplainUsage(err error, cmd *cli.Command) error {
 		err = Usagef("%s is %s, want %s", dashed(m[2]), m[1], numberKind(cmd, m[2]))
 	}
 	return hint.With(err, "see: ggufreap help %s", cmd.Name)
+}
+
+// otherNames are flags that other tools have for what ours do.
+var otherNames = map[string][]string{
+	"output":            {"out", "outdir", "out-dir", "output-dir", "outfile", "output-file", "dir", "dest"},
+	"keep":              {"experts", "num-experts", "n-experts", "keep-experts", "expert-count", "ratio"},
+	"workers":           {"threads", "jobs", "j", "parallel", "num-workers"},
+	"threads":           {"jobs", "j", "workers"},
+	"force":             {"overwrite", "f"},
+	"resume":            {"continue", "restart"},
+	"shards":            {"split", "splits", "num-shards"},
+	"max-shard-size":    {"split-max-size", "max-size"},
+	"max-shard-tensors": {"split-max-tensors"},
+	"plan":              {"plan-file"},
+	"dry-run":           {"n", "simulate"},
+	"quiet":             {"silent", "s"},
+	"limit-rate":        {"bwlimit", "rate"},
+}
+
+// elsewhere returns the flag of a command that other tools call by a name, or the only one that
+// begins with it, or "".
+func elsewhere(name string, flags []string) string {
+	var begun []string
+	for _, flag := range flags {
+		if slices.Contains(otherNames[flag], name) {
+			return flag
+		}
+		if len(name) > 2 && strings.HasPrefix(flag, name) {
+			begun = append(begun, flag)
+		}
+	}
+	if len(begun) == 1 {
+		return begun[0]
+	}
+	return ""
 }
 
 // numberKind says what a number flag takes.
