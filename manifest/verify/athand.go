@@ -161,9 +161,7 @@ func (v *verifier) looked(name string) bool {
 		_, ok := v.contents[name]
 		return ok
 	}
-	return slices.ContainsFunc(v.models, func(m *gguf.Model) bool {
-		return slices.ContainsFunc(m.Paths(), func(path string) bool { return v.name(path) == name })
-	})
+	return v.shards[name]
 }
 
 // bareSum reads a list that holds a digest and nothing else.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 
 	"ggufreap/gguf"
 	"ggufreap/gguf/words"
@@ -114,10 +113,5 @@ func (v *verifier) reportOnlyListed() {
 // elsewhere reports whether a listed file was held against something beside lists: whoever
 // changes a file can change or add a list.
 func (v *verifier) elsewhere(name string) bool {
-	if v.report.held[name] {
-		return true
-	}
-	return slices.ContainsFunc(v.models, func(m *gguf.Model) bool { // what of a model is not proven is said there
-		return slices.ContainsFunc(m.Paths(), func(path string) bool { return filepath.Clean(path) == v.path(name) })
-	})
+	return v.report.held[name] || v.shards[name] // what of a model is not proven is said there
 }

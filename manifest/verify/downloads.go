@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 
@@ -85,18 +84,11 @@ func (v *verifier) downloads() []string {
 	entries, _ := os.ReadDir(v.dir)
 	var parts []string
 	for _, e := range entries {
-		if of := partOf(e.Name()); of != "" && v.mine(of) {
+		if of := partOf(e.Name()); of != "" && v.announced[of] {
 			parts = append(parts, e.Name())
 		}
 	}
 	return parts
-}
-
-// mine reports whether a file is, or would be, one of the artifact's.
-func (v *verifier) mine(name string) bool {
-	return slices.ContainsFunc(v.models, func(m *gguf.Model) bool {
-		return slices.ContainsFunc(slices.Concat(m.Paths(), m.Unreadable), func(path string) bool { return filepath.Base(path) == name }) || slices.Contains(m.Missing, name)
-	})
 }
 
 // longZeros is how many zero bytes at the end of a file make one ask whether it is whole.

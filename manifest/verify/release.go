@@ -183,6 +183,8 @@ type verifier struct {
 	signed     bool                // by somebody who is trusted
 	vouched    map[string]bool     // files whose bytes are those of a claim
 	models     []*gguf.Model
+	shards     map[string]bool // files of the models
+	announced  map[string]bool // base names of these, and of shards that are missing or unreadable
 
 	contents map[string]content      // by file
 	outside  []link                  // that lead out of the folder
@@ -192,6 +194,20 @@ type verifier struct {
 	got      *manifest.Pin           // of the main model, once its data was read, or nil
 	read     int64                   // bytes of all models that were read
 	taken    map[string]manifest.Sum // SHA-256 of the files that were read
+}
+
+// addModel takes a model that is looked at.
+func (v *verifier) addModel(m *gguf.Model) {
+	if v.shards == nil {
+		v.shards, v.announced = map[string]bool{}, map[string]bool{}
+	}
+	v.models = append(v.models, m)
+	for _, path := range m.Paths() {
+		v.shards[v.name(path)] = true
+	}
+	for _, path := range slices.Concat(m.Paths(), m.Unreadable, m.Missing) {
+		v.announced[filepath.Base(path)] = true
+	}
 }
 
 func (v *verifier) path(name string) string { return filepath.Join(v.dir, filepath.FromSlash(name)) }

@@ -73,7 +73,7 @@ func (v *verifier) openModels(names []string) error {
 			m.Close()
 			continue
 		}
-		v.models = append(v.models, m)
+		v.addModel(m)
 		for _, path := range slices.Concat(m.Paths(), m.Unreadable) {
 			seen[filepath.Clean(path)] = true
 		}

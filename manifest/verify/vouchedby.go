@@ -21,7 +21,8 @@ import (
 // of sums, pin or signature, what [Release] would hold its files against, or any other document
 // that names one of its files and digests, such as a pin of another name or a list of MD5 sums.
 func VouchedBy(m *gguf.Model) (string, error) {
-	v := &verifier{dir: filepath.Dir(m.Paths()[0]), report: newReport(m.Name), models: []*gguf.Model{m}}
+	v := &verifier{dir: filepath.Dir(m.Paths()[0]), report: newReport(m.Name)}
+	v.addModel(m)
 	for _, name := range slices.Concat([]string{manifest.SumsName, manifest.PinName}, sign.Names) {
 		switch _, err := os.Lstat(v.path(name)); {
 		case err == nil:
