@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"ggufreap/gguf"
 	"ggufreap/manifest"
 	"ggufreap/manifest/lists"
 )
@@ -43,6 +42,7 @@ type hashCheck struct {
 	*checker
 	only    string           // path of the only file, see onlyPath
 	longest int              // bytes of the longest tensor name
+	named   map[string]int   // files by the last part of their names
 	index   []map[string]int // places in the table by tensor name
 	tasks   []*lists.HashTask
 	covered []coverage
@@ -63,12 +63,15 @@ type coverage struct {
 }
 
 func newHashCheck(c *checker, rows lists.GGUFHashes) *hashCheck {
-	h := &hashCheck{checker: c, used: map[string]bool{}}
+	h := &hashCheck{checker: c, used: map[string]bool{}, named: map[string]int{}}
 	for _, t := range c.model.Tensors() {
 		h.longest = max(h.longest, len(t.Name))
 	}
 	h.only = h.onlyPath(rows)
-	for _, f := range c.model.Files {
+	for i, f := range c.model.Files {
+		if _, twice := h.named[filepath.Base(f.Name)]; !twice {
+			h.named[filepath.Base(f.Name)] = i
+		}
 		index := map[string]int{}
 		for n, t := range f.Tensors {
 			index[t.Name] = n
@@ -154,9 +157,13 @@ func (h *hashCheck) onlyPath(rows lists.GGUFHashes) string {
 
 // fileNamed returns the index of the file that a line's path names, or -1.
 func (h *hashCheck) fileNamed(path string) int {
-	return slices.IndexFunc(h.model.Files, func(f *gguf.File) bool {
-		return path == h.only || filepath.Base(f.Name) == baseOf(path)
-	})
+	if path == h.only && h.only != "" {
+		return 0
+	}
+	if i, ok := h.named[baseOf(path)]; ok {
+		return i
+	}
+	return -1
 }
 
 // baseOf returns the last part of a path of either kind.

@@ -121,11 +121,12 @@ func (c *checker) listing(ctx context.Context, what string, entries []listedFile
 	if err := c.renamedIn(ctx, entries); err != nil {
 		return err
 	}
-	if err := ambiguous(what, c.model.Paths(), entries); err != nil {
+	named := byName(entries)
+	if err := ambiguous(what, c.model.Paths(), entries, named); err != nil {
 		return err
 	}
 	for _, path := range c.model.Paths() {
-		i := c.lookUp(what, path, entries)
+		i := c.lookUp(what, path, entries, named)
 		found = append(found, i)
 		if i >= 0 || c.renamed[filepath.Base(path)] != "" {
 			listed++
@@ -147,11 +148,11 @@ func inFolder(entries []listedFile, folder string) []listedFile {
 
 // ambiguous returns an error when a list has several files of each name, so that nothing of
 // the model can be compared.
-func ambiguous(what string, paths []string, entries []listedFile) error {
+func ambiguous(what string, paths []string, entries []listedFile, named map[string][]int) error {
 	var folders []string
 	seen := map[string]bool{}
 	for _, file := range paths {
-		candidates := closestPaths(file, entries)
+		candidates := closestPaths(file, entries, named)
 		if len(candidates) < 2 {
 			return nil
 		}
@@ -178,9 +179,9 @@ func (e *FolderError) Error() string {
 
 // lookUp finds the entry of a file and compares what needs no reading. It returns -1
 // when there is nothing to compare the bytes with.
-func (c *checker) lookUp(what, path string, entries []listedFile) int {
+func (c *checker) lookUp(what, path string, entries []listedFile, named map[string][]int) int {
 	name := filepath.Base(path)
-	candidates := closestPaths(path, entries)
+	candidates := closestPaths(path, entries, named)
 	switch len(candidates) {
 	case 0:
 		if c.renamed[name] != "" {
@@ -201,17 +202,27 @@ func (c *checker) lookUp(what, path string, entries []listedFile) int {
 	return candidates[0]
 }
 
+// byName returns the entries of each last part of a path.
+func byName(entries []listedFile) map[string][]int {
+	named := make(map[string][]int, len(entries))
+	for i, e := range entries {
+		name := path.Base(e.path)
+		named[name] = append(named[name], i)
+	}
+	return named
+}
+
 // closestPaths returns the entries whose names end as the path does, for as many parts
 // as any of them: a list can hold files of one name in several folders.
-func closestPaths(path string, entries []listedFile) []int {
+func closestPaths(path string, entries []listedFile, named map[string][]int) []int {
 	if absolute, err := filepath.Abs(path); err == nil {
 		path = absolute
 	}
 	parts := strings.Split(filepath.ToSlash(path), "/")
 	most := 1
 	var closest []int
-	for i, e := range entries {
-		n := sharedTail(parts, strings.Split(e.path, "/"))
+	for _, i := range named[parts[len(parts)-1]] {
+		n := sharedTail(parts, strings.Split(entries[i].path, "/"))
 		if n > most {
 			most, closest = n, nil
 		}

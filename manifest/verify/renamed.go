@@ -70,7 +70,10 @@ func (c *checker) findRenamed(ctx context.Context, unnamed []int, each func(yiel
 	}
 	return each(func(name string, sum manifest.Sum) {
 		for n, i := range unnamed {
-			if file := filepath.Base(c.model.Files[i].Name); sums[n] == sum && c.renamed[file] == "" {
+			if sums[n] != sum {
+				continue
+			}
+			if file := filepath.Base(c.model.Files[i].Name); c.renamed[file] == "" {
 				c.renamed[file] = name
 				c.report.note(file, fmt.Sprintf("has the bytes of %q: renamed", name))
 				return
