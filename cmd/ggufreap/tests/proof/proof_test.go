@@ -204,7 +204,7 @@ func TestVerifyHoldsThePlanAgainstTheRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	for edit, want := range map[[2]string]string{
-		{`"keep_count": 16`, `"keep_count": 17`}:                          "layer 1",
+		{`"keep_count": 16`, `"keep_count": 17`}:                          "layers 1-2: keeps 16 experts, want 17",
 		{`"architecture": "kimi-k3"`, `"architecture": "glm4moe"`}:        "the architecture is kimi-k3, the plan says glm4moe",
 		{`"num_experts": 32`, `"num_experts": 40`}:                        `key "reap.source_expert_count" is 32, the plan says 40`,
 		{`"structure_digest": "blake3:`, `"structure_digest": "blake3:0`}: `key "reap.source_structure_digest" is blake3:`,
