@@ -1,10 +1,11 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd || windows
+
 package filelock
 
 import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 )
@@ -12,9 +13,6 @@ import (
 // TestLockWaitsForTheDying holds a lock for a moment, as a process that was killed does, and for
 // good, as one that runs.
 func TestLockWaitsForTheDying(t *testing.T) {
-	if runtime.GOOS == "solaris" || runtime.GOOS == "aix" {
-		t.Skip("nothing is locked there")
-	}
 	path := filepath.Join(t.TempDir(), "held")
 	open := func() *os.File {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
