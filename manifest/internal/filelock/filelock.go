@@ -20,7 +20,9 @@ const (
 
 // Lock takes the lock of f, and waits up to a second for one who has it to end. The lock ends
 // with the process at the latest.
-func Lock(f *os.File) error {
+func Lock(f *os.File) error { return lock(f, patience) }
+
+func lock(f *os.File, patience time.Duration) error {
 	for end := time.Now().Add(patience); ; time.Sleep(askAgain) {
 		if err := try(f); !errors.Is(err, ErrLocked) || time.Now().After(end) {
 			return err

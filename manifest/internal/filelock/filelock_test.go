@@ -27,7 +27,7 @@ func TestLockWaitsForTheDying(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.AfterFunc(100*time.Millisecond, func() { first.Close() })
-	if err := Lock(second); err != nil {
+	if err := lock(second, time.Hour); err != nil {
 		t.Fatalf("the holder has ended: %v", err)
 	}
 	if err := Lock(third); !errors.Is(err, ErrLocked) {
