@@ -36,7 +36,7 @@ func (g *Gathering) CheckFiles(ctx context.Context) error {
 			err := w.check()
 			switch {
 			case cannotRead(err):
-				failed = fmt.Errorf("folder %q: %q: %w", g.path, w.name, err)
+				failed = fmt.Errorf("folder %q: %w", g.path, withName(w.name, err))
 			case errors.Is(err, fs.ErrNotExist):
 				why[w.part] = fmt.Sprintf("%q is missing", w.name)
 			case err != nil:

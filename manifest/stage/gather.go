@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"ggufreap/gguf"
@@ -166,7 +168,7 @@ func (g *Gathering) readAll(pending []int, n int) ([]int, error) {
 		}
 		switch {
 		case cannotRead(err):
-			return nil, fmt.Errorf("folder %q: %q: %w", g.path, name, err)
+			return nil, fmt.Errorf("folder %q: %w", g.path, withName(name, err))
 		case errors.Is(err, fs.ErrNotExist):
 			g.faults[part] = fmt.Sprintf("%q is missing", name)
 		case err != nil:
@@ -187,6 +189,14 @@ func (g *Gathering) readAll(pending []int, n int) ([]int, error) {
 // change nothing.
 func cannotRead(err error) bool {
 	return gguf.MachineFault(err) || errors.Is(err, fs.ErrPermission)
+}
+
+// withName puts the name of a file before an error that does not say it.
+func withName(name string, err error) error {
+	if strings.Contains(err.Error(), strconv.Quote(name)) {
+		return err
+	}
+	return fmt.Errorf("%q: %w", name, err)
 }
 
 func (g *Gathering) add(record *parts.Record) error {
