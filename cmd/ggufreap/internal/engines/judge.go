@@ -50,7 +50,7 @@ func JudgeLayout(ctx context.Context, library, stem string, layout *gguf.Layout,
 	}
 	dir, err := os.MkdirTemp("", "ggufreap-headers")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("a temporary folder for the headers that llama.cpp judges: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	for i, shard := range layout.Shards {
