@@ -106,7 +106,7 @@ func TestFlatScoresHint(t *testing.T) {
 	}
 	source := write(t, flat, gguf.Split{})[0]
 	text := refuse(t, "hint: --allow-flat", "plan", "--keep", "4", "--criterion", "router-norm", source)
-	if !strings.Contains(text, "error: small: layer 1") {
+	if !strings.Contains(text, "error: small: layers 1-2: ") {
 		t.Errorf("the model is not named:\n%s", text)
 	}
 	succeed(t, "plan", "--keep", "4", "--criterion", "router-norm", "--allow-flat", source)

@@ -62,7 +62,7 @@ func checkNamed(path string) error {
 		if e, ok := errors.AsType[*fs.PathError](err); ok {
 			err = e.Err
 		}
-		return hint.With(fmt.Errorf("%s is %s: %w", Variable, text.Safe(path), err), "it names the program ggufreap-engine")
+		return hint.With(fmt.Errorf("%s names %s: %w", Variable, text.Safe(path), err), "the program ggufreap-engine is meant")
 	case info.IsDir():
 		return hint.With(fmt.Errorf("%s is %s, a folder: it names the engine program", Variable, text.Safe(path)),
 			"GGUFREAP_LLAMA_LIB names the folder of the llama.cpp libraries")
