@@ -58,6 +58,7 @@ func TestEngineJudges(t *testing.T) {
 // What llama.cpp refuses is not written, for its reason, unless it is not asked.
 func TestEngineRefuses(t *testing.T) {
 	withEngine(t)
+	t.Setenv("TMPDIR", t.TempDir()) // no other run leaves anything there
 	t.Chdir(t.TempDir())
 	spec := gguftest.K3(gguftest.K3Options{Experts: 64, Used: 4}).Clone()
 	spec.Metadata.Set("tokenizer.ggml.pre", gguf.TextValue("none-such")) // no rule of ours knows what there is
